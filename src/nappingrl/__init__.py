@@ -1,0 +1,42 @@
+"""nappingrl: a trained, frozen deep-RL agent keeps working when its world suddenly changes."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from gymnasium import register
+
+if TYPE_CHECKING:
+    from nappingrl.adapter import NappingAgent as NappingAgent
+    from nappingrl.agents import load as load_agent
+    from nappingrl.principles import Principles as Principles
+    from nappingrl.score import Score as Score
+    from nappingrl.trials.launch import run as run
+
+__version__ = "0.1.0"
+
+_PUBLIC = {
+    "NappingAgent": "nappingrl.adapter:NappingAgent",
+    "Principles": "nappingrl.principles:Principles",
+    "Score": "nappingrl.score:Score",
+    "load_agent": "nappingrl.agents:load",
+    "run": "nappingrl.trials.launch:run",
+}
+__all__ = [*_PUBLIC]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    """Public names are imported when they are first used: `import nappingrl` stays light."""
+    if name in _PUBLIC:
+        module, attribute = _PUBLIC[name].split(":")
+        return getattr(import_module(module), attribute)
+    raise AttributeError(f"module 'nappingrl' has no attribute '{name}'")
+
+
+for _domain, _id, _steps in (("cartpole", "CartPole-v0", 200), ("mountaincar", "MountainCar-v0", 500)):
+    register(
+        f"nappingrl/{_id}",
+        entry_point="nappingrl.domains.env:DomainEnv",
+        vector_entry_point="nappingrl.domains.env:DomainVectorEnv",
+        max_episode_steps=_steps,
+        kwargs={"domain": _domain},
+    )

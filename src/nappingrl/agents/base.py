@@ -1,0 +1,56 @@
+"""The contract of a frozen agent."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nappingrl.arrays import Decision, Observations
+from nappingrl.errors import BadObservationError
+
+
+class Agent(ABC):
+    """A trained network with discrete actions that is only ever read.
+
+    Attributes:
+        name: how the agent is called in specs and rows.
+        n_actions: number of discrete actions.
+        embedding_dim: length of a model state, the activations that enter the output layer.
+        observation_shape: shape of one observation; None where it is not one array (dictionary observations).
+        sha256: hash of the weights, written into manifests.
+        source: path of the file the agent was read from, None for a live model.
+    """
+
+    name: str
+    n_actions: int
+    embedding_dim: int
+    observation_shape: tuple[int, ...] | None
+    sha256: str
+    source: str | None = None
+
+    @abstractmethod
+    def forward(self, observations: Observations) -> Decision:
+        """Wanted actions, model states and preferences of m observations in one pass."""
+
+    def weights(self) -> dict[str, NDArray[np.float32]]:
+        """Named weights, for methods that learn (empty where the agent cannot export them)."""
+        return {}
+
+    def hyperparameters(self) -> dict[str, Any]:
+        """Training hyper-parameters as far as they are known."""
+        return {}
+
+
+def check_observations(observations: Observations, shape: tuple[int, ...]) -> None:
+    """Raise in one line if a batch of observations does not fit, or is not finite."""
+    if observations.shape[1:] != shape:
+        raise BadObservationError(
+            f"observation of shape {observations.shape[1:]} given, the agent was trained on {shape}"
+        )
+    if not np.isfinite(observations).all():
+        bad = np.argwhere(~np.isfinite(observations))[0]
+        raise BadObservationError(
+            f"observation holds {observations[tuple(bad)]} at index {tuple(int(i) for i in bad[1:])}; "
+            "only finite numbers are allowed: check the environment or its wrappers"
+        )

@@ -1,0 +1,176 @@
+"""Agents of Stable-Baselines3 and sb3-contrib: saved zips, read without executing pickles, and live models.
+
+A zip holds `data` (JSON, with base64 pickles beside readable fields; those pickles are never decoded) and `policy.pth`
+(tensors, read by torch in its weights-only mode). Shapes come from the tensors, the rest from the readable fields.
+"""
+
+import io
+import json
+import re
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from nappingrl.agents import vecnormalize
+from nappingrl.agents.mlp import MlpAgent, Normaliser, policy_layers
+from nappingrl.agents.torch import to_numpy
+from nappingrl.errors import BadAgentError
+
+MAX_BYTES = 1 << 30
+"""Declared size above which a file is refused unread."""
+ALLOWED = "allowed: a .zip written by model.save() of SB3's PPO, A2C, DQN or sb3-contrib's QRDQN, TRPO"
+DEFAULT_ACTIVATION = {"actor-critic": "tanh", "q": "relu", "quantile": "relu"}
+_OWN_PACKAGES = ("stable_baselines3.", "sb3_contrib.")
+
+
+def read_zip(path: Path, normaliser: str | Path | None = "auto") -> MlpAgent:
+    """The agent of a saved SB3 zip, with the VecNormalize statistics beside it."""
+    try:
+        data, weights = _members(path)
+        n_actions = _n_actions(data)
+        _check_plain(data)
+        kind, layers = policy_layers(weights, n_actions)
+        if layers[-1][0].shape[1] != n_actions:
+            raise BadAgentError(f"its network has {layers[-1][0].shape[1]} outputs for {n_actions} actions")
+        return MlpAgent(
+            path.stem,
+            layers,
+            _activation(data) or DEFAULT_ACTIVATION[kind],
+            normaliser=find_normaliser(path, normaliser),
+            weights=weights,
+            hyperparameters=plain_numbers(data),
+            source=str(path),
+            observation_shape=_observation_shape(data),
+        )
+    except BadAgentError as error:
+        raise BadAgentError(f"agent file '{path}': {error}") from None
+
+
+def find_normaliser(path: Path, normaliser: str | Path | None) -> Normaliser | None:
+    """The statistics at `normaliser`; for "auto" those in the places where the RL Zoo keeps them, if any."""
+    if normaliser is None:
+        return None
+    if normaliser != "auto":
+        return vecnormalize.read(Path(normaliser))
+    for place in (path.parent / path.stem / "vecnormalize.pkl", path.parent / "vecnormalize.pkl"):
+        if place.is_file():
+            return vecnormalize.read(place)
+    return None
+
+
+def plain_numbers(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The public entries that are plain numbers: gamma, batch_size, n_steps, a constant learning rate, ..."""
+    return {key: value for key, value in data.items() if isinstance(value, int | float) and not key.startswith("_")}
+
+
+def _members(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]]]:
+    """The JSON and the tensors of a zip."""
+    try:
+        if path.is_dir() or not path.exists():
+            raise BadAgentError(f"it {'is a folder' if path.is_dir() else 'does not exist'}; {ALLOWED}")
+        with path.open("rb") as file:
+            if not zipfile.is_zipfile(file):
+                file.seek(0)
+                what = "a damaged or truncated zip" if file.read(2) == b"PK" else "no zip file"
+                raise BadAgentError(f"it is {what}; {ALLOWED}")
+            with zipfile.ZipFile(file) as archive:
+                _check_sizes(archive)
+                missing = {"data", "policy.pth"} - set(archive.namelist())
+                if missing:
+                    raise BadAgentError(f"it is a zip without '{min(missing)}'; {ALLOWED}")
+                data = json.loads(archive.read("data"))
+                tensors = archive.read("policy.pth")
+    except (OSError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, ValueError):
+        # RuntimeError: encrypted, or JSON nested too deeply; NotImplementedError: an unknown compression.
+        raise BadAgentError(f"it is a zip that cannot be read (damaged, encrypted or no SB3 zip); {ALLOWED}") from None
+    if not isinstance(data, dict):
+        raise BadAgentError(f"its 'data' is no JSON object; {ALLOWED}")
+    return data, _tensors(tensors)
+
+
+def _check_sizes(archive: zipfile.ZipFile) -> None:
+    total = sum(member.file_size for member in archive.infolist())
+    if total > MAX_BYTES:
+        raise BadAgentError(f"it declares {total / MAX_BYTES:.1f} GiB unpacked; at most 1 GiB is read")
+
+
+def _tensors(content: bytes) -> dict[str, NDArray[np.float32]]:
+    """The state dict of a policy.pth, by torch's weights-only unpickler."""
+    try:
+        if zipfile.is_zipfile(io.BytesIO(content)):
+            with zipfile.ZipFile(io.BytesIO(content)) as archive:
+                _check_sizes(archive)
+        state = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+        if not isinstance(state, dict) or not all(isinstance(key, str) for key in state):
+            raise BadAgentError(f"its 'policy.pth' is no dictionary of tensors; {ALLOWED}")
+        if sum(value.numel() for value in state.values() if isinstance(value, torch.Tensor)) * 4 > MAX_BYTES:
+            raise BadAgentError("its tensors are larger than 1 GiB")
+        return to_numpy(state)
+    except BadAgentError:
+        raise
+    except Exception:  # torch raises many kinds, with texts of many lines
+        raise BadAgentError(f"its 'policy.pth' is damaged or holds more than tensors; {ALLOWED}") from None
+
+
+def _n_actions(data: Mapping[str, Any]) -> int:
+    """The number of discrete actions, from the readable fields beside the pickled action space."""
+    space = data.get("action_space")
+    kind = _class_name(space.get(":type:")) if isinstance(space, dict) else ""
+    if kind == "Box":
+        raise BadAgentError("the agent has continuous actions; only discrete actions are supported")
+    if kind != "Discrete":
+        raise BadAgentError(f"its action space is {kind or 'not readable'}; only Discrete is supported")
+    assert isinstance(space, dict)
+    count = str(space.get("n"))  # gymnasium's is a numpy integer, which SB3 writes as text
+    if not count.isdecimal() or not 0 < int(count) < 1 << 20:
+        raise BadAgentError(f"its number of actions is {count}")
+    return int(count)
+
+
+def _observation_shape(data: Mapping[str, Any]) -> tuple[int, ...] | None:
+    """The shape of a Box that the network sees unchanged but flat; None where the file does not tell."""
+    space = data.get("observation_space")
+    if not isinstance(space, dict):
+        return None
+    kind = _class_name(space.get(":type:"))
+    shape = space.get("_shape", space.get("shape"))  # gymnasium's name, old gym's name
+    image = isinstance(shape, list) and len(shape) == 3 and space.get("dtype") == "uint8"
+    if image or kind not in ("", "Box"):
+        what = "images" if image else f"of kind {kind}"
+        raise BadAgentError(f"its observations are {what}; load it with SB3 and give the live model")
+    if not isinstance(shape, list) or not all(isinstance(n, int) and n > 0 for n in shape):
+        return None
+    return tuple(shape)
+
+
+def _check_plain(data: Mapping[str, Any]) -> None:
+    """Refuse policies whose code could do more with an observation than the tensors tell."""
+    policy = data.get("policy_class")
+    module = policy.get("__module__") if isinstance(policy, dict) else None
+    if isinstance(module, str) and not module.startswith(_OWN_PACKAGES):
+        raise BadAgentError(f"its policy class is from '{module[:80]}', not SB3's own; give the live model")
+    extractor = _class_name(_policy_options(data).get("features_extractor_class"))
+    if extractor not in ("", "FlattenExtractor"):
+        raise BadAgentError(f"it uses the feature extractor '{extractor}'; give the live model")
+
+
+def _activation(data: Mapping[str, Any]) -> str | None:
+    """The activation named in policy_kwargs ("<class 'torch.nn.modules.activation.ReLU'>"), in lower case."""
+    return _class_name(_policy_options(data).get("activation_fn")).lower() or None
+
+
+def _policy_options(data: Mapping[str, Any]) -> dict[str, Any]:
+    options = data.get("policy_kwargs")
+    return options if isinstance(options, dict) else {}
+
+
+def _class_name(text: Any) -> str:
+    """The last word of "<class 'package.module.Name'>" or "module.Name"."""
+    words = re.findall(r"\w+", text) if isinstance(text, str) and len(text) < 500 else []
+    return words[-1] if words else ""

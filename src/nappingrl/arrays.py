@@ -1,0 +1,38 @@
+"""Names for the arrays that travel between modules, and the record of one step of many trials."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rows = NDArray[np.int64]  # (m,) which trials of the batch are meant
+Observations = NDArray[np.float32]  # (m, *shape)
+Actions = NDArray[np.int64]  # (m,)
+ModelStates = NDArray[np.float32]  # (m, embedding_dim)
+Floats = NDArray[np.float64]  # (m,) unless said otherwise
+Flags = NDArray[np.bool_]  # (m,)
+Keys = NDArray[np.uint64]  # (m,) keys of counter-based random streams
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a frozen agent wants for m observations, from one forward pass."""
+
+    actions: Actions
+    model_states: ModelStates
+    preferences: NDArray[np.float32]
+    """(m, n_actions): logits or Q values, higher is better."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """One step of m trials."""
+
+    observations: Observations
+    decision: Decision
+    actions: Actions
+    """The actions that were executed, not those the agent wanted."""
+    next_observations: Observations
+    rewards: Floats
+    terminated: Flags
+    truncated: Flags

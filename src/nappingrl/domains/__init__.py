@@ -1,0 +1,1 @@
+"""One file = one world, with its novelties, scores and detector."""

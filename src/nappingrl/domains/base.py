@@ -1,0 +1,124 @@
+"""The contract of a world: a batch of n copies, each with parameters of its own."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nappingrl.arrays import Actions, Flags, Floats, Observations, Rows
+from nappingrl.detect import Detector, RollingMean
+from nappingrl.errors import BadSpecError
+from nappingrl.novelty import Novelty
+from nappingrl.registry import check_name, detectors
+from nappingrl.score import Score
+
+if TYPE_CHECKING:
+    from nappingrl.domains.drawing import Canvas
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """When a trial counts as solved: the mean of a column over its last ten episodes is at least `level`."""
+
+    column: str
+    level: float
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What an experiment in a domain uses unless told otherwise."""
+
+    novelty: str
+    score: str
+    rule: str
+    space: str
+
+
+class Domain(ABC):
+    """A batch of n worlds.
+
+    Parameters are primitive numbers only: values that follow from them (a total mass) are computed inside `step`, so
+    a changed parameter cannot leave a stale one behind. All drawing of random numbers is done by the caller: `reset`
+    takes uniform numbers.
+    """
+
+    name: ClassVar[str]
+    env_id: ClassVar[str]
+    title: ClassVar[str]
+    parameters: ClassVar[Mapping[str, float]]
+    """Name -> value before the novelty."""
+    observation_names: ClassVar[tuple[str, ...]]
+    observation_words: ClassVar[tuple[tuple[str, str], ...]]
+    """For each observation how a person calls a negative and a positive value (relative to the centre)."""
+    observation_low: ClassVar[NDArray[np.float32]]
+    observation_high: ClassVar[NDArray[np.float32]]
+    observation_centre: ClassVar[NDArray[np.float64]]
+    observation_scale: ClassVar[NDArray[np.float64]]
+    action_names: ClassVar[tuple[str, ...]]
+    horizon: ClassVar[int]
+    """Steps after which an episode is cut."""
+    return_range: ClassVar[tuple[float, float]]
+    """The least and the greatest return of an episode."""
+    solved: ClassVar[Solved]
+    n_reset_draws: ClassVar[int]
+    """How many uniform numbers `reset` takes per world."""
+    frames_per_second: ClassVar[int] = 50
+    novelties: ClassVar[Mapping[str, Novelty]]
+    scores: ClassVar[Mapping[str, Score]]
+    detector_limits: ClassVar[tuple[float, float]]
+    """The paper's rolling mean alarms below the first and above the second."""
+    defaults: ClassVar[Defaults]
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+        self._parameters = np.tile(np.array(list(self.parameters.values())), (n, 1))
+
+    @abstractmethod
+    def reset(self, rows: Rows, uniforms: Floats) -> None:
+        """Begin an episode in `rows`; `uniforms` is (m, n_reset_draws) in [0, 1)."""
+
+    @abstractmethod
+    def observe(self, rows: Rows) -> Observations:
+        """What an agent sees, (m, observations) float32."""
+
+    @abstractmethod
+    def step(self, rows: Rows, actions: Actions) -> tuple[Floats, Flags]:
+        """Advance `rows` by one step: rewards and terminations."""
+
+    @abstractmethod
+    def draw(self, row: int, canvas: "Canvas") -> None:
+        """Draw one world."""
+
+    def apply(self, rows: Rows, changes: Mapping[str, float] | None) -> None:
+        """Put a novelty in place: the parameters of these worlds, the defaults where none is named."""
+        self._parameters[rows] = list((dict(self.parameters) | check_parameters(self, changes)).values())
+
+    def parameters_of(self, rows: Rows) -> Floats:
+        """The true parameters, (m, p)."""
+        return self._parameters[rows]
+
+    @staticmethod
+    @abstractmethod
+    def won(lengths: Rows, terminated: Flags, returns: Floats) -> Flags:
+        """Whether an ended episode was a success."""
+
+    @classmethod
+    def make_detector(cls, name: str, n: int) -> Detector:
+        """A detector by name, with this domain's thresholds."""
+        kind: type[Detector] = detectors.get(name)
+        if kind is RollingMean:
+            low, high = cls.detector_limits
+            return RollingMean(n, low, high)
+        return kind(n)
+
+
+def check_parameters(domain: Domain | type[Domain], changes: Mapping[str, float] | None) -> dict[str, float]:
+    """Raise in one line if a parameter is not known or not a finite number."""
+    for name, value in (changes or {}).items():
+        check_name(f"parameter of {domain.name}", name, domain.parameters)
+        if not np.isfinite(value):
+            raise BadSpecError(f"parameter {name}={value} of {domain.name} is not a finite number")
+    return dict(changes or {})

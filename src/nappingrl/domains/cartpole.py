@@ -1,0 +1,151 @@
+"""CartPole with the paper's horizon (200 steps) and novelties: five physical constants drawn at once."""
+
+import math
+from math import inf
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from nappingrl.arrays import Actions, Flags, Floats, Observations, Rows
+from nappingrl.domains.base import Defaults, Domain, Solved
+from nappingrl.domains.drawing import Canvas
+from nappingrl.novelty import Novelty
+from nappingrl.score import Score
+
+TIME_STEP = 0.02
+ANGLE_LIMIT = 12 * 2 * math.pi / 360
+POSITION_LIMIT = 2.4
+
+RANGES = {
+    "length": (0.05, 5.0),
+    "gravity": (0.98, 98.0),
+    "masscart": (0.1, 10.0),
+    "masspole": (0.01, 1.0),
+    "force": (1.0, 100.0),
+}
+
+
+def _push_back(k: float) -> Score:
+    """-sgn(theta + k w)(w' - w): the pole's angular velocity must change against where the pole is heading."""
+
+    def fn(obs: Observations, action: Actions, obs2: Observations, reward: Floats, end: Flags) -> Floats:
+        heading = np.where(obs[:, 2] + k * obs[:, 3] > 0, 1.0, -1.0)
+        return -heading * (obs2[:, 3].astype(np.float64) - obs[:, 3])
+
+    return Score(f"push-back-{k:g}", fn, description=f"-sgn(th + {k:g} w) (w' - w): push against where the pole heads")
+
+
+def _terminal(obs: Observations, action: Actions, obs2: Observations, reward: Floats, end: Flags) -> Floats:
+    return np.where(end, -1.0, 1.0)
+
+
+def _angle_drop(k: float) -> Score:
+    """|theta + k w| must fall."""
+
+    def fn(obs: Observations, action: Actions, obs2: Observations, reward: Floats, end: Flags) -> Floats:
+        before = np.abs(obs[:, 2].astype(np.float64) + k * obs[:, 3])
+        return before - np.abs(obs2[:, 2].astype(np.float64) + k * obs2[:, 3])
+
+    name = f"lean-drop-{k:g}" if k else "angle-drop"
+    return Score(name, fn, description=f"|th{f' + {k:g} w' if k else ''}| must fall")
+
+
+class CartPole(Domain):
+    """A pole on a cart. Physics as in gymnasium's CartPole (Euler), with every parameter a primitive number."""
+
+    name = "cartpole"
+    env_id = "nappingrl/CartPole-v0"
+    title = "CartPole"
+    parameters = {"length": 0.5, "gravity": 9.8, "masscart": 1.0, "masspole": 0.1, "force": 10.0}  # noqa: RUF012
+    observation_names = ("cart position", "cart velocity", "pole angle", "pole angular velocity")
+    observation_words = (
+        ("cart left of centre", "cart right of centre"),
+        ("rolling left", "rolling right"),
+        ("pole leaning left", "pole leaning right"),
+        ("pole turning left", "pole turning right"),
+    )
+    observation_high = np.array([2 * POSITION_LIMIT, inf, 2 * ANGLE_LIMIT, inf], np.float32)
+    observation_low = -observation_high
+    observation_centre = np.zeros(4)
+    observation_scale = np.array([POSITION_LIMIT, 2.0, ANGLE_LIMIT, 2.0])
+    action_names = ("LEFT", "RIGHT")
+    horizon = 200
+    return_range = (1.0, 200.0)
+    solved = Solved("return", 195.0)
+    n_reset_draws = 4
+    novelties = {  # noqa: RUF012
+        "physics": Novelty("physics", RANGES, "the paper's: length, gravity, both masses and force drawn at once"),
+        **{name: Novelty(name, {name: span}, f"{name} alone is drawn") for name, span in RANGES.items()},
+    }
+    scores = {  # noqa: RUF012
+        score.name: score
+        for score in (
+            _push_back(0.3),
+            _push_back(0.1),
+            _angle_drop(0.2),
+            _angle_drop(0.0),
+            Score("terminal", _terminal, supremum=1.0, description="-1 when the episode ends, else +1"),
+        )
+    }
+    detector_limits = (150.0, inf)
+    defaults = Defaults(novelty="physics", score="push-back-0.3", rule="revised", space="embedding")
+
+    def __init__(self, n: int) -> None:
+        super().__init__(n)
+        self._state = np.zeros((n, 4))
+
+    def reset(self, rows: Rows, uniforms: Floats) -> None:
+        """All four numbers uniform in [-0.05, 0.05)."""
+        self._state[rows] = -0.05 + 0.1 * uniforms
+
+    def observe(self, rows: Rows) -> Observations:
+        """Position, velocity, angle, angular velocity."""
+        return self._state[rows].astype(np.float32)
+
+    def step(self, rows: Rows, actions: Actions) -> tuple[Floats, Flags]:
+        """Reward 1 a step; ends when the pole falls or the cart leaves the track."""
+        terminated = np.empty(len(rows), np.bool_)
+        _step(self._state, self._parameters, rows, actions, terminated)
+        return np.ones(len(rows)), terminated
+
+    @staticmethod
+    def won(lengths: Rows, terminated: Flags, returns: Floats) -> Flags:
+        """The pole stood to the end."""
+        return ~terminated
+
+    def draw(self, row: int, canvas: Canvas) -> None:
+        """Cart and pole, both drawn to the scale of their parameters."""
+        length, _, masscart, masspole, _ = self._parameters[row]
+        x, _, angle, _ = self._state[row]
+        scale = 600 / (2 * POSITION_LIMIT)
+        ground, at = 300.0, 300 + x * scale
+        width, height = 50 * masscart ** (1 / 3), 30 * masscart ** (1 / 3)
+        reach = min(scale * 2 * length, 270.0)
+        tip = (at + reach * math.sin(angle), ground - height - reach * math.cos(angle))
+        canvas.line((0, ground), (600, ground), 2, "ground")
+        canvas.polygon([(at - width / 2, ground), (at + width / 2, ground), (at + width / 2, ground - height),
+                        (at - width / 2, ground - height)], "body")  # fmt: skip
+        canvas.line((at, ground - height), tip, 10 * (masspole / 0.1) ** (1 / 3), "part")
+        canvas.circle((at, ground - height), 5, "joint")
+
+
+@njit(cache=True)
+def _step(
+    state: NDArray[np.float64], parameters: NDArray[np.float64], rows: Rows, actions: Actions, terminated: Flags
+) -> None:
+    """One Euler step, in the order of operations of gymnasium's CartPole so that both give the same bits."""
+    for m in range(rows.shape[0]):
+        row = rows[m]
+        length, gravity, masscart, masspole, force = parameters[row]
+        total_mass, polemass_length = masspole + masscart, masspole * length
+        x, x_dot, theta, theta_dot = state[row]
+        push = force if actions[m] == 1 else -force
+        cos, sin = np.cos(theta), np.sin(theta)
+        temp = (push + polemass_length * (theta_dot * theta_dot) * sin) / total_mass
+        theta_acc = (gravity * sin - cos * temp) / (length * (4.0 / 3.0 - masspole * (cos * cos) / total_mass))
+        x_acc = temp - polemass_length * theta_acc * cos / total_mass
+        x, x_dot = x + TIME_STEP * x_dot, x_dot + TIME_STEP * x_acc
+        theta, theta_dot = theta + TIME_STEP * theta_dot, theta_dot + TIME_STEP * theta_acc
+        state[row, 0], state[row, 1], state[row, 2], state[row, 3] = x, x_dot, theta, theta_dot
+        terminated[m] = abs(x) > POSITION_LIMIT or abs(theta) > ANGLE_LIMIT

@@ -1,0 +1,83 @@
+"""A small canvas over pygame, for rgb_array and human rendering of any world."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nappingrl.errors import MissingExtraError
+
+SIZE = (600, 400)
+COLOURS = {
+    "sky": (250, 250, 252),
+    "ground": (90, 104, 114),
+    "body": (35, 60, 90),
+    "part": (214, 120, 45),
+    "joint": (110, 110, 125),
+    "goal": (40, 150, 90),
+}
+"""Colour-blind safe: the parts of a picture also differ in brightness."""
+
+Point = tuple[float, float]
+
+
+class Canvas:
+    """A picture of 600 x 400 points, drawn off screen; `show` puts it into a window."""
+
+    def __init__(self) -> None:
+        try:
+            import pygame
+            from pygame import gfxdraw
+        except ImportError as error:
+            raise MissingExtraError('rendering needs pygame: pip install "nappingrl[render]"') from error
+        self._pygame, self._gfx = pygame, gfxdraw
+        self._surface = pygame.Surface(SIZE)
+        self._window: Any = None
+        self._clock: Any = None
+        self.clear()
+
+    def clear(self) -> None:
+        """An empty picture."""
+        self._surface.fill(COLOURS["sky"])
+
+    def polygon(self, points: list[Point], colour: str) -> None:
+        """A filled polygon."""
+        whole = [(round(x), round(y)) for x, y in points]
+        self._gfx.aapolygon(self._surface, whole, COLOURS[colour])
+        self._gfx.filled_polygon(self._surface, whole, COLOURS[colour])
+
+    def line(self, start: Point, end: Point, width: float, colour: str) -> None:
+        """A thick line."""
+        across = np.array([start[1] - end[1], end[0] - start[0]], np.float64)
+        across *= 0.5 * max(width, 1.0) / max(float(np.hypot(*across)), 1e-9)
+        (a, b), (c, d), (u, v) = start, end, across
+        self.polygon([(a + u, b + v), (c + u, d + v), (c - u, d - v), (a - u, b - v)], colour)
+
+    def circle(self, centre: Point, radius: float, colour: str) -> None:
+        """A filled circle."""
+        x, y, r = round(centre[0]), round(centre[1]), round(radius)
+        self._gfx.aacircle(self._surface, x, y, r, COLOURS[colour])
+        self._gfx.filled_circle(self._surface, x, y, r, COLOURS[colour])
+
+    def pixels(self) -> NDArray[np.uint8]:
+        """The picture as (height, width, 3)."""
+        return np.transpose(np.array(self._pygame.surfarray.pixels3d(self._surface)), (1, 0, 2))
+
+    def show(self, title: str, frames_per_second: int) -> None:
+        """Put the picture into a window, at the world's pace."""
+        if self._window is None:
+            self._pygame.init()
+            self._pygame.display.init()
+            self._window = self._pygame.display.set_mode(SIZE)
+            self._pygame.display.set_caption(title)
+            self._clock = self._pygame.time.Clock()
+        self._window.blit(self._surface, (0, 0))
+        self._pygame.event.pump()
+        self._pygame.display.flip()
+        self._clock.tick(frames_per_second)
+
+    def close(self) -> None:
+        """Close the window, if there is one."""
+        if self._window is not None:
+            self._pygame.display.quit()
+            self._window = None

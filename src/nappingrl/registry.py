@@ -1,0 +1,67 @@
+"""Name -> thing, as data. Entries are dotted strings, imported when they are first asked for."""
+
+import difflib
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Any
+
+from nappingrl.errors import UnknownNameError
+
+
+def check_name(kind: str, name: str, allowed: Iterable[str]) -> str:
+    """Return `name` if it is allowed, else raise with the nearest match."""
+    names = sorted(allowed)
+    if name in names:
+        return name
+    near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
+    hint = f" Did you mean '{near[0]}'?" if near else ""
+    raise UnknownNameError(f"unknown {kind} '{name}'; allowed: {', '.join(names)}.{hint}")
+
+
+class Registry:
+    """A table of lazily imported things of one kind."""
+
+    def __init__(self, kind: str, entries: dict[str, str]) -> None:
+        self.kind = kind
+        self._entries = dict(entries)
+
+    def names(self) -> list[str]:
+        """The names there are, in the order of registration."""
+        return list(self._entries)
+
+    def add(self, name: str, target: str) -> None:
+        """Register `package.module:attribute` under a new name."""
+        self._entries[name] = target
+
+    def get(self, name: str) -> Any:
+        """The registered thing; did-you-mean if there is none."""
+        check_name(self.kind, name, self._entries)
+        module, attribute = self._entries[name].split(":")
+        return getattr(import_module(module), attribute)
+
+
+domains = Registry(
+    "domain",
+    {
+        "cartpole": "nappingrl.domains.cartpole:CartPole",
+        "mountaincar": "nappingrl.domains.mountaincar:MountainCar",
+    },
+)
+
+methods = Registry(
+    "method",
+    {
+        "frozen": "nappingrl.methods.frozen:Frozen",
+        "napping": "nappingrl.methods.napping:Napping",
+        "oracle": "nappingrl.methods.oracle:Oracle",
+    },
+)
+
+detectors = Registry(
+    "detector",
+    {
+        "rolling-mean": "nappingrl.detect:RollingMean",
+        "given": "nappingrl.detect:Given",
+        "never": "nappingrl.detect:Never",
+    },
+)

@@ -1,0 +1,46 @@
+"""The paper's Eval, thre and sup(Eval) as one record."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+
+from nappingrl.arrays import Actions, Flags, Floats, Observations
+
+Eval = Callable[[Observations, Actions, Observations, Floats, Flags], Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How good an executed action was, judged from one transition (higher is better).
+
+    Examples:
+        >>> import numpy as np
+        >>> survive = Score("survive", lambda o, a, o2, r, end: np.where(end, -1.0, 1.0), supremum=1.0)
+        >>> survive(np.zeros((1, 2)), np.array([0]), np.zeros((1, 2)), np.ones(1), np.array([True]))
+        array([-1.])
+    """
+
+    name: str
+    fn: Eval
+    """fn(obs, action, next_obs, reward, terminated) -> (m,) scores; all arguments are batches."""
+    threshold: float = 0.0
+    """thre: a score below it counts as failing."""
+    supremum: float = inf
+    """sup(Eval): the best score there is; an action that reaches it is kept at once."""
+    description: str = ""
+
+    def __call__(
+        self,
+        observations: Observations,
+        actions: Actions,
+        next_observations: Observations,
+        rewards: Floats,
+        terminated: Flags,
+    ) -> Floats:
+        """Scores of m transitions, (m,) float64."""
+        return self.fn(observations, actions, next_observations, rewards, terminated)
+
+
+def reward_score(threshold: float = 0.0, supremum: float = inf) -> Score:
+    """The environment's own reward as Eval."""
+    return Score("reward", lambda obs, act, obs2, reward, end: reward, threshold, supremum, "the reward of the step")

@@ -1,0 +1,207 @@
+"""Sites: the points of many trials' Voronoi sets, and the exact search for the nearest one.
+
+Sites live in pages of one pool; a trial owns a list of pages, so it can grow without limit and gives its pages back
+when it ends. Beside each site stands its *shadow*: its coordinates along the few leading principal directions of the
+sites. The distance between two shadows never exceeds the distance between the points, so most sites are ruled out by
+their shadow alone and the search stays exact. Directions only decide how fast it is, never what it finds.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from nappingrl.arrays import Rows
+
+PAGE = 64
+SHADOW = 8
+_FIRST_FIT = 256
+_FIT_SAMPLE = 2048
+# Rounding allowances of the lower bound: relative for float32 sums of squares, and per unit of norm for the shadows
+# (summed in float64, stored in float32).
+_RELATIVE = np.float32(1 + 1e-4)
+_SLACK = np.float32(1e-6)
+
+
+class Plots(NamedTuple):
+    """The arrays of all sites, as the kernels see them."""
+
+    pages: NDArray[np.int64]
+    """(n, p): page numbers of each trial."""
+    count: NDArray[np.int64]
+    """(n,): sites of each trial."""
+    reach: NDArray[np.float32]
+    """(n,): largest norm of a site of each trial."""
+    site: NDArray[np.float32]
+    """(pool, PAGE, dim)."""
+    shadow: NDArray[np.float32]
+    """(pool, SHADOW, PAGE)."""
+    directions: NDArray[np.float64]
+    """(dim, SHADOW), orthonormal columns."""
+    wanted: NDArray[np.int64]
+    """(pool, PAGE): the action the agent wanted when the site was made."""
+
+
+class Sites:
+    """The sites of n trials."""
+
+    def __init__(self, n: int, dim: int) -> None:
+        self.n, self.dim = n, dim
+        shadow = min(SHADOW, dim)
+        self._allocated = np.zeros(n, np.int64)
+        self._free: list[int] = list(range(n))
+        self._created, self._next_fit = 0, _FIRST_FIT
+        self.plots = Plots(
+            pages=np.zeros((n, 1), np.int64),
+            count=np.zeros(n, np.int64),
+            reach=np.zeros(n, np.float32),
+            site=np.zeros((n, PAGE, dim), np.float32),
+            shadow=np.zeros((n, shadow, PAGE), np.float32),
+            directions=np.eye(dim, shadow),
+            wanted=np.zeros((n, PAGE), np.int64),
+        )
+
+    @property
+    def pool(self) -> int:
+        """How many pages there are, used or not."""
+        return len(self.plots.site)
+
+    def clear(self, rows: Rows) -> None:
+        """Forget the sites of these trials and give their pages back."""
+        for row in rows:
+            self._free.extend(self.plots.pages[row, : self._allocated[row]].tolist())
+        self._allocated[rows] = 0
+        self.plots.count[rows] = 0
+        self.plots.reach[rows] = 0
+
+    def make_room(self, rows: Rows) -> None:
+        """See to it that each of these trials can take one more site."""
+        for row in rows[self.plots.count[rows] == self._allocated[rows] * PAGE]:
+            if not self._free:
+                self._free = list(range(self.pool, 2 * self.pool))
+                self._grow()
+            if self._allocated[row] == self.plots.pages.shape[1]:
+                self.plots = self.plots._replace(pages=np.hstack([self.plots.pages, np.zeros_like(self.plots.pages)]))
+            self.plots.pages[row, self._allocated[row]] = self._free.pop()
+            self._allocated[row] += 1
+
+    def after_growth(self, created: int) -> None:
+        """Count new sites; now and then choose better directions for the shadows."""
+        self._created += created
+        if self._created >= self._next_fit and self.dim > SHADOW:
+            self._next_fit *= 4
+            self._fit_directions()
+
+    def addresses(self, row: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Page and place of each site of a trial, in the order of creation."""
+        index = np.arange(self.plots.count[row])
+        return self.plots.pages[row, index // PAGE], index % PAGE
+
+    def _grow(self) -> None:
+        plots = self.plots
+        self.plots = plots._replace(
+            site=doubled(plots.site), shadow=doubled(plots.shadow), wanted=doubled(plots.wanted)
+        )
+
+    def _fit_directions(self) -> None:
+        held = [self.plots.site[self.addresses(row)] for row in range(self.n) if self.plots.count[row]]
+        points = np.concatenate(held).astype(np.float64)
+        sample = points[:: -(-len(points) // _FIT_SAMPLE)]
+        _, _, directions = np.linalg.svd(sample - sample.mean(axis=0), full_matrices=False)
+        if len(directions) < SHADOW:
+            return
+        fitted = np.ascontiguousarray(directions[:SHADOW].T)
+        shadow = np.ascontiguousarray((self.plots.site @ fitted).transpose(0, 2, 1), np.float32)
+        self.plots = self.plots._replace(directions=fitted, shadow=shadow)
+
+
+def doubled(array: NDArray[Any]) -> NDArray[Any]:
+    """The array with as many empty rows again behind it."""
+    return np.concatenate([array, np.zeros_like(array)])
+
+
+@njit(cache=True)
+def cast_shadow(directions: NDArray[np.float64], point: NDArray[np.float32], out: NDArray[np.float64]) -> None:
+    """Coordinates of a point along the directions."""
+    out[:] = 0.0
+    for i in range(point.shape[0]):
+        for k in range(out.shape[0]):
+            out[k] += point[i] * directions[i, k]
+
+
+@njit(cache=True)
+def squared_distance(a: NDArray[np.float32], b: NDArray[np.float32]) -> np.float32:
+    """Squared Euclidean distance in eight lanes: fast, and the same bits wherever it is called."""
+    zero = np.float32(0)
+    s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = zero
+    whole = a.shape[0] // 8 * 8
+    for i in range(0, whole, 8):
+        d0, d1, d2, d3 = a[i] - b[i], a[i + 1] - b[i + 1], a[i + 2] - b[i + 2], a[i + 3] - b[i + 3]
+        d4, d5, d6, d7 = a[i + 4] - b[i + 4], a[i + 5] - b[i + 5], a[i + 6] - b[i + 6], a[i + 7] - b[i + 7]
+        s0, s1, s2, s3 = s0 + d0 * d0, s1 + d1 * d1, s2 + d2 * d2, s3 + d3 * d3
+        s4, s5, s6, s7 = s4 + d4 * d4, s5 + d5 * d5, s6 + d6 * d6, s7 + d7 * d7
+    for i in range(whole, a.shape[0]):
+        d0 = a[i] - b[i]
+        s0 += d0 * d0
+    return ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
+
+
+@njit(cache=True)
+def nearest(
+    plots: Plots, row: int, query: NDArray[np.float32], wanted: int, bounds: NDArray[np.float32]
+) -> int:
+    """Index of the trial's site nearest to `query`, the earliest of equals; -1 if there is none.
+
+    With wanted >= 0 only sites made for that action count. `bounds` is scratch space for a number per site.
+    """
+    n = plots.count[row]
+    k_shadow = plots.directions.shape[1]
+    shade = np.empty(k_shadow)
+    cast_shadow(plots.directions, query, shade)
+    # The squared distance of the shadows, page by page; remember the smallest.
+    start, least = -1, np.float32(np.inf)
+    for first in range(0, n, PAGE):
+        page = plots.pages[row, first // PAGE]
+        bound = bounds[first : first + PAGE]
+        bound[:] = 0
+        for k in range(k_shadow):
+            line, coordinate = plots.shadow[page, k], np.float32(shade[k])
+            for j in range(PAGE):
+                d = line[j] - coordinate
+                bound[j] += d * d
+        for j in range(min(PAGE, n - first)):
+            if bound[j] < least and (wanted < 0 or plots.wanted[page, j] == wanted):
+                least, start = bound[j], first + j
+    if start < 0:
+        return -1
+    # Full distance only for sites whose shadow does not rule them out.
+    slack = _SLACK * (np.sqrt(squared_distance(query, np.zeros_like(query))) + plots.reach[row])
+    found, best = start, squared_distance(plots.site[plots.pages[row, start // PAGE], start % PAGE], query)
+    limit = (np.sqrt(best) * _RELATIVE + slack) ** 2
+    for first in range(0, n, PAGE):
+        page = plots.pages[row, first // PAGE]
+        for j in range(min(PAGE, n - first)):
+            i = first + j
+            if bounds[i] <= limit and i != start and (wanted < 0 or plots.wanted[page, j] == wanted):
+                distance = squared_distance(plots.site[page, j], query)
+                if distance < best or (distance == best and i < found):
+                    found, best = i, distance
+                    limit = (np.sqrt(best) * _RELATIVE + slack) ** 2
+    return found
+
+
+@njit(cache=True)
+def add_site(plots: Plots, row: int, point: NDArray[np.float32], wanted: int) -> int:
+    """Store a site where room was made; returns its index."""
+    i = plots.count[row]
+    page, j = plots.pages[row, i // PAGE], i % PAGE
+    plots.site[page, j] = point
+    plots.wanted[page, j] = wanted
+    shade = np.empty(plots.directions.shape[1])
+    cast_shadow(plots.directions, point, shade)
+    for k in range(shade.shape[0]):
+        plots.shadow[page, k, j] = shade[k]
+    plots.reach[row] = max(plots.reach[row], np.sqrt(squared_distance(point, np.zeros_like(point))))
+    plots.count[row] = i + 1
+    return i

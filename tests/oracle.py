@@ -1,0 +1,178 @@
+"""The paper's pseudo-code for one trial, written out with plain sets and loops. Slow on purpose; the tests trust it.
+
+Names follow the paper: a *principle* belongs to one point of the VoronoiSet (its `site`) and to the action that the
+agent wanted when the point was added (its `key`). It is open while it has more than one candidate, closed with one.
+
+The four rules:
+  printed   the algorithms as printed
+  text      the reading of the running text: only same-key sites are searched, good actions add no point, and a
+            candidate that is not at least as good as both the best score and thre goes
+  revised   printed, but a failing closed principle spawns A - {executed}, and the best score of a closed one may rise
+  fallback  every action is judged, the agent's own included, and the best scorer wins
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass
+class Principle:
+    """One row: the site and the key never change."""
+
+    site: tuple[float, ...]
+    key: int
+    candidates: set[int]
+    tested: set[int]
+    best: float
+    best_action: int  # used by the fallback rule only
+    visits: int = 1  # the creating step counts
+
+    @property
+    def is_open(self) -> bool:
+        return len(self.candidates) > 1
+
+
+class Oracle:
+    """What one trial has learned so far."""
+
+    def __init__(self, n_actions: int, rule: str) -> None:
+        if rule not in ("printed", "text", "revised", "fallback"):
+            raise ValueError(rule)
+        self.all_actions = set(range(n_actions))
+        self.rule = rule
+        self.principles: list[Principle] = []  # in order of creation
+
+    # ---- the VoronoiSet -------------------------------------------------------------------------------------------
+
+    def nearest(self, model_state: Sequence[float], wanted: int) -> int:
+        """Index of the principle whose site is nearest (ties: the earliest), -1 if there is none."""
+        found, smallest = -1, float("inf")
+        for index, principle in enumerate(self.principles):
+            if self.rule == "text" and principle.key != wanted:
+                continue
+            distance = sum((a - b) ** 2 for a, b in zip(model_state, principle.site, strict=True))
+            if distance < smallest:
+                found, smallest = index, distance
+        return found
+
+    def _applies(self, region: int, wanted: int) -> bool:
+        return region >= 0 and self.principles[region].key == wanted
+
+    # ---- select ---------------------------------------------------------------------------------------------------
+
+    def eligible(self, model_state: Sequence[float], wanted: int) -> set[int]:
+        """The actions among which select may choose."""
+        region = self.nearest(model_state, wanted)
+        if not self._applies(region, wanted):
+            return {wanted}
+        principle = self.principles[region]
+        if principle.is_open and self.rule == "fallback":
+            return principle.candidates - principle.tested
+        return set(principle.candidates)
+
+    def select(self, model_state: Sequence[float], wanted: int, order: Sequence[int]) -> int:
+        """The first action of the order that is eligible."""
+        eligible = self.eligible(model_state, wanted)
+        return next(action for action in order if action in eligible)
+
+    # ---- update ---------------------------------------------------------------------------------------------------
+
+    def update(
+        self, model_state: Sequence[float], wanted: int, executed: int, score: float, thre: float, sup: float
+    ) -> None:
+        """Learn from score = Eval(s_t, executed, s_t+1)."""
+        region = self.nearest(model_state, wanted)
+        if not self._applies(region, wanted):
+            self._add_point(model_state, wanted, executed, score, thre)
+            return
+        principle = self.principles[region]
+        principle.visits += 1
+        principle.tested.add(executed)
+        if self.rule == "text":
+            spawn = self._learn_text(principle, executed, score, thre, sup)
+        elif self.rule == "fallback":
+            spawn = self._learn_fallback(principle, executed, score, thre, sup)
+        else:
+            spawn = self._learn_printed(principle, executed, score, thre, sup)
+        if spawn:  # a closed principle failed: its region is split
+            if self.rule == "revised":
+                candidates = self.all_actions - {executed}
+            elif self.rule == "fallback":
+                candidates = set(self.all_actions)
+            else:
+                candidates = self.all_actions - {wanted}
+            self._append(model_state, wanted, executed, score, candidates)
+
+    def _add_point(self, model_state: Sequence[float], wanted: int, executed: int, score: float, thre: float) -> None:
+        if score >= thre:
+            if self.rule == "text":
+                return  # "good actions are ignored"
+            candidates = {wanted}
+        elif self.rule == "fallback":
+            candidates = set(self.all_actions)
+        else:
+            candidates = self.all_actions - {wanted}
+        self._append(model_state, wanted, executed, score, candidates)
+
+    def _append(
+        self, model_state: Sequence[float], wanted: int, executed: int, score: float, candidates: set[int]
+    ) -> None:
+        site = tuple(float(x) for x in model_state)
+        self.principles.append(Principle(site, wanted, candidates, {executed}, score, best_action=executed))
+
+    # Each _learn_* changes the principle and returns True when its region has to be split.
+
+    def _learn_printed(self, p: Principle, executed: int, score: float, thre: float, sup: float) -> bool:
+        if score == sup and p.is_open:
+            p.candidates = {executed}
+            p.best = score
+        elif score > p.best and p.is_open:
+            self._drop_other_tested(p, executed)
+            p.best = score
+        elif score == p.best and score >= thre and p.is_open:
+            self._drop_other_tested(p, executed)
+        elif score == p.best and score < thre and p.is_open:
+            p.candidates.discard(executed)
+        elif score < p.best and score < thre:
+            if not p.is_open:
+                return True
+            p.candidates.discard(executed)
+        elif self.rule == "revised" and not p.is_open and score > p.best:
+            p.best = score
+        return False
+
+    def _learn_text(self, p: Principle, executed: int, score: float, thre: float, sup: float) -> bool:
+        if not p.is_open:
+            return score < p.best and score < thre
+        if score == sup:
+            p.candidates = {executed}
+            p.best = score
+        elif score >= p.best and score >= thre:
+            self._drop_other_tested(p, executed)
+            p.best = score
+        else:
+            p.candidates.discard(executed)
+        return False
+
+    def _learn_fallback(self, p: Principle, executed: int, score: float, thre: float, sup: float) -> bool:
+        if not p.is_open:
+            return score < p.best and score < thre
+        best_before = p.best
+        if score > p.best:
+            p.best = score
+            p.best_action = executed
+        if score == sup or (score >= thre and score > best_before):
+            p.candidates = {executed}
+            p.best = score
+            p.best_action = executed
+        else:
+            p.candidates = (self.all_actions - p.tested) | {p.best_action}
+        return False
+
+    @staticmethod
+    def _drop_other_tested(p: Principle, executed: int) -> None:
+        left = p.candidates - (p.tested - {executed})
+        if left:  # it can only be empty when the executed action was not a candidate
+            p.candidates = left

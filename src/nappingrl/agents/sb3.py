@@ -2,6 +2,7 @@
 
 A zip holds `data` (JSON, with base64 pickles beside readable fields; those pickles are never decoded) and `policy.pth`
 (tensors, read by torch in its weights-only mode). Shapes come from the tensors, the rest from the readable fields.
+SB3 itself is never imported: zips need torch alone, and who has a live model has imported SB3 already.
 """
 
 import io
@@ -15,12 +16,14 @@ from typing import Any
 
 import numpy as np
 import torch
+from gymnasium import spaces
 from numpy.typing import NDArray
 
 from nappingrl.agents import vecnormalize
+from nappingrl.agents.base import Agent, check_observations
 from nappingrl.agents.mlp import MlpAgent, Normaliser, policy_layers
-from nappingrl.agents.torch import to_numpy
-from nappingrl.errors import BadAgentError
+from nappingrl.agents.torch import Batch, TorchBackedAgent, hash_tensors, to_numpy, watched
+from nappingrl.errors import BadAgentError, BadObservationError
 
 MAX_BYTES = 1 << 30
 """Declared size above which a file is refused unread."""
@@ -83,7 +86,7 @@ def _members(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]]
                 _check_sizes(archive)
                 missing = {"data", "policy.pth"} - set(archive.namelist())
                 if missing:
-                    raise BadAgentError(f"it is a zip without '{min(missing)}'; {ALLOWED}")
+                    raise BadAgentError(f"it is a zip without '{min(missing)}' (truncated, or not SB3's); {ALLOWED}")
                 data = json.loads(archive.read("data"))
                 tensors = archive.read("policy.pth")
     except (OSError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, ValueError):
@@ -174,3 +177,122 @@ def _class_name(text: Any) -> str:
     """The last word of "<class 'package.module.Name'>" or "module.Name"."""
     words = re.findall(r"\w+", text) if isinstance(text, str) and len(text) < 500 else []
     return words[-1] if words else ""
+
+
+def from_model(model: Any, normaliser: str | Path | None = "auto", name: str | None = None) -> Agent:
+    """A live SB3 model (or its policy) as an agent: in numpy where it is a plain perceptron, else in torch.
+
+    "auto" means no normaliser here: the agent takes what the model's predict() takes.
+    """
+    policy = getattr(model, "policy", model)
+    if not callable(getattr(policy, "obs_to_tensor", None)):
+        raise BadAgentError(
+            f"an object of type {type(model).__name__} cannot serve as an agent; "
+            "allowed: an SB3 model, TorchAgent(module, embedding=...), a shipped agent's name, the path of an SB3 zip"
+        )
+    name = name or type(model).__name__.lower()
+    space = policy.action_space
+    if not isinstance(space, spaces.Discrete):
+        raise BadAgentError(f"agent {name}: its action space is {type(space).__name__}; only Discrete is supported")
+    if hasattr(policy, "lstm_actor"):
+        raise BadAgentError(f"agent {name}: it is recurrent; only agents without memory are supported")
+    statistics = None if normaliser in (None, "auto") else vecnormalize.read(Path(str(normaliser)))
+    hyperparameters = plain_numbers(vars(model))
+    if not _is_plain(policy):
+        return LiveSB3Agent(policy, name, statistics, hyperparameters)
+    weights = to_numpy(policy.state_dict())
+    _, layers = policy_layers(weights, int(space.n))
+    activation, shape = policy.activation_fn.__name__.lower(), policy.observation_space.shape
+    return MlpAgent(name, layers, activation, statistics, weights, hyperparameters, observation_shape=shape)
+
+
+class LiveSB3Agent(TorchBackedAgent):
+    """Runs the torch policy of a live SB3 model: dictionary and image observations, custom networks."""
+
+    def __init__(
+        self,
+        policy: Any,
+        name: str,
+        normaliser: Normaliser | None = None,
+        hyperparameters: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.policy, self.name, self.normaliser = policy, name, normaliser
+        self._hyperparameters = dict(hyperparameters or {})
+        self._last = [layer for layer in _network(policy).modules() if isinstance(layer, torch.nn.Linear)][-1]
+        self.n_actions, self.embedding_dim = int(policy.action_space.n), self._last.in_features
+        space = policy.observation_space
+        self.observation_shape = None if isinstance(space, spaces.Dict) else tuple(space.shape)
+        self.sha256 = hash_tensors(policy.state_dict())
+
+    def weights(self) -> dict[str, NDArray[np.float32]]:
+        """The policy's state dict."""
+        return to_numpy(self.policy.state_dict())
+
+    def hyperparameters(self) -> dict[str, Any]:
+        """The model's plain numbers."""
+        return dict(self._hyperparameters)
+
+    def _pass(self, block: Batch) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        if self.normaliser is not None and not isinstance(block, dict):
+            block = self.normaliser(block)
+        self.policy.set_training_mode(False)
+        tensors, _ = self.policy.obs_to_tensor(block)
+        with watched(self._last) as seen:
+            actions = self.policy._predict(tensors, deterministic=True)
+        preferences = seen["output"]
+        if preferences.shape[1] != self.n_actions:  # QR-DQN: the mean over quantiles
+            preferences = preferences.view(len(preferences), -1, self.n_actions).mean(dim=1)
+        return actions.reshape(-1), seen["input"], preferences
+
+    def _check(self, observations: Batch) -> None:
+        """As the base class, but images may have their channels last, and dictionaries must have all keys."""
+        space = self.policy.observation_space
+        if isinstance(space, spaces.Dict):
+            if not isinstance(observations, dict) or set(observations) != set(space.spaces):
+                given = sorted(observations) if isinstance(observations, dict) else type(observations).__name__
+                raise BadObservationError(f"observation {given} given, the agent was trained on {sorted(space.spaces)}")
+            for key, part in space.spaces.items():
+                _check_array(observations[key], part)
+        elif isinstance(observations, dict):
+            raise BadObservationError(f"a dictionary observation given, the agent was trained on {space.shape}")
+        else:
+            _check_array(observations, space)
+
+
+def _check_array(values: NDArray[Any], space: Any) -> None:
+    shape = tuple(space.shape)
+    if len(shape) == 3 and values.shape[1:] == (*shape[1:], shape[0]):
+        shape = values.shape[1:]  # SB3 moves the channels of an image to the front by itself
+    check_observations(values, shape)
+
+
+def _network(policy: Any) -> torch.nn.Module:
+    """The part of a policy that ends in the layer whose outputs are the preferences."""
+    if isinstance(getattr(policy, "action_net", None), torch.nn.Linear):
+        return policy.action_net  # type: ignore[no-any-return]
+    for name in ("q_net", "quantile_net"):
+        if isinstance(getattr(policy, name, None), torch.nn.Module):
+            return getattr(policy, name)  # type: ignore[no-any-return]
+    raise BadAgentError(f"no policy network known in {type(policy).__name__}; use TorchAgent(module, embedding=...)")
+
+
+def _is_plain(policy: Any) -> bool:
+    """Whether the policy is SB3's own code: flat observations, then linear layers with tanh or ReLU between them."""
+    space = policy.observation_space
+    image = isinstance(space, spaces.Box) and space.dtype == np.uint8 and len(space.shape) == 3
+    if not isinstance(space, spaces.Box) or image:
+        return False
+    network: Any = _network(policy)
+    actor = network is getattr(policy, "action_net", None)
+    extractor = policy.pi_features_extractor if actor else network.features_extractor
+    hidden = policy.mlp_extractor if actor else network
+    body = hidden.policy_net if actor else getattr(network, "q_net", None) or network.quantile_net
+    own = all(type(part).__module__.startswith(_OWN_PACKAGES) for part in (policy, extractor, hidden))
+    leaves = {type(layer) for layer in body.modules() if not list(layer.children())}
+    activation = getattr(policy, "activation_fn", None)
+    return (
+        own
+        and type(extractor).__name__ == "FlattenExtractor"
+        and activation in (torch.nn.Tanh, torch.nn.ReLU)
+        and leaves <= {torch.nn.Linear, activation, torch.nn.Sequential}
+    )

@@ -24,7 +24,7 @@ Batch = NDArray[Any] | dict[str, NDArray[Any]]  # (m, *shape), or one such array
 class TorchBackedAgent(Agent):
     """Runs a torch network on padded blocks of constant size, without gradients."""
 
-    def forward(self, observations: Batch) -> Decision:  # type: ignore[override]
+    def forward(self, observations: Batch) -> Decision:
         """Wanted actions, model states and preferences of m observations (arrays, or a dictionary of them)."""
         self._check(observations)
         m = _length(observations)

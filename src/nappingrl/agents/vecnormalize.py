@@ -25,11 +25,13 @@ class Inert:
     """Stands for any class, function or instance of a pickle: it stores what it is given and never acts on it."""
 
     origin = ""
+    args: tuple[Any, ...]
+    state: Any
 
     def __new__(cls, *args: Any, **kwargs: Any) -> "Inert":
         """A record of one call."""
         self = object.__new__(cls)
-        self.args, self.state = args, None  # type: ignore[attr-defined]
+        self.args, self.state = args, None
         return self
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -104,8 +106,9 @@ def _number(value: Any) -> float:
 def _floats(value: Any) -> NDArray[np.float64]:
     """A numpy array of floats: `_reconstruct` plus state up to protocol 4, `_frombuffer` from protocol 5 on."""
     if isinstance(value, Inert):
-        if value.origin.endswith("multiarray._reconstruct") and isinstance(value.state, tuple) and len(value.state) == 5:
-            _, shape, dtype, fortran, content = value.state
+        state = value.state
+        if value.origin.endswith("multiarray._reconstruct") and isinstance(state, tuple) and len(state) == 5:
+            _, shape, dtype, fortran, content = state
             return _from_bytes(content, dtype, shape, "F" if fortran else "C")
         if value.origin.endswith("numeric._frombuffer") and len(value.args) == 4:
             return _from_bytes(*value.args)

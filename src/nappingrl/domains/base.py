@@ -3,7 +3,8 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +72,8 @@ class Domain(ABC):
     detector_limits: ClassVar[tuple[float, float]]
     """The paper's rolling mean alarms below the first and above the second."""
     defaults: ClassVar[Defaults]
+    expert_name: ClassVar[str] = ""
+    """module:class of a controller that knows the true parameters, for the ceilings; empty: there is none."""
 
     def __init__(self, n: int) -> None:
         self.n = n
@@ -104,6 +107,14 @@ class Domain(ABC):
     @abstractmethod
     def won(lengths: Rows, terminated: Flags, returns: Floats) -> Flags:
         """Whether an ended episode was a success."""
+
+    @classmethod
+    def expert(cls) -> Any:
+        """A controller that is told the true parameters (plan, act), or None."""
+        if not cls.expert_name:
+            return None
+        module, name = cls.expert_name.split(":")
+        return getattr(import_module(module), name)()
 
     @classmethod
     def make_detector(cls, name: str, n: int) -> Detector:

@@ -89,6 +89,7 @@ class CartPole(Domain):
         )
     }
     detector_limits = (150.0, inf)
+    expert_name = "nappingrl.domains.experts:CartPoleExpert"
     defaults = Defaults(novelty="physics", score="push-back-0.3", rule="revised", space="embedding")
 
     def __init__(self, n: int) -> None:
@@ -134,18 +135,21 @@ class CartPole(Domain):
 def _step(
     state: NDArray[np.float64], parameters: NDArray[np.float64], rows: Rows, actions: Actions, terminated: Flags
 ) -> None:
-    """One Euler step, in the order of operations of gymnasium's CartPole so that both give the same bits."""
     for m in range(rows.shape[0]):
-        row = rows[m]
-        length, gravity, masscart, masspole, force = parameters[row]
-        total_mass, polemass_length = masspole + masscart, masspole * length
-        x, x_dot, theta, theta_dot = state[row]
-        push = force if actions[m] == 1 else -force
-        cos, sin = np.cos(theta), np.sin(theta)
-        temp = (push + polemass_length * (theta_dot * theta_dot) * sin) / total_mass
-        theta_acc = (gravity * sin - cos * temp) / (length * (4.0 / 3.0 - masspole * (cos * cos) / total_mass))
-        x_acc = temp - polemass_length * theta_acc * cos / total_mass
-        x, x_dot = x + TIME_STEP * x_dot, x_dot + TIME_STEP * x_acc
-        theta, theta_dot = theta + TIME_STEP * theta_dot, theta_dot + TIME_STEP * theta_acc
-        state[row, 0], state[row, 1], state[row, 2], state[row, 3] = x, x_dot, theta, theta_dot
-        terminated[m] = abs(x) > POSITION_LIMIT or abs(theta) > ANGLE_LIMIT
+        terminated[m] = euler_step(state[rows[m]], parameters[rows[m]], actions[m])
+
+
+@njit(cache=True)
+def euler_step(state: Floats, parameters: Floats, action: int) -> bool:
+    """One Euler step in place, with gymnasium's order of operations so that both give the same bits; True: it ended."""
+    length, gravity, masscart, masspole, force = parameters
+    total_mass, polemass_length = masspole + masscart, masspole * length
+    x, x_dot, theta, theta_dot = state
+    push = force if action == 1 else -force
+    cos, sin = np.cos(theta), np.sin(theta)
+    temp = (push + polemass_length * (theta_dot * theta_dot) * sin) / total_mass
+    theta_acc = (gravity * sin - cos * temp) / (length * (4.0 / 3.0 - masspole * (cos * cos) / total_mass))
+    x_acc = temp - polemass_length * theta_acc * cos / total_mass
+    state[0], state[1] = x + TIME_STEP * x_dot, x_dot + TIME_STEP * x_acc
+    state[2], state[3] = theta + TIME_STEP * theta_dot, theta_dot + TIME_STEP * theta_acc
+    return abs(state[0]) > POSITION_LIMIT or abs(state[2]) > ANGLE_LIMIT

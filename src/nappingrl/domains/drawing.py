@@ -66,7 +66,6 @@ class Canvas:
     def show(self, title: str, frames_per_second: int) -> None:
         """Put the picture into a window, at the world's pace."""
         if self._window is None:
-            self._pygame.init()
             self._pygame.display.init()
             self._window = self._pygame.display.set_mode(SIZE)
             self._pygame.display.set_caption(title)

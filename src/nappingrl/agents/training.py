@@ -1,0 +1,224 @@
+"""Training of the shipped agents with SB3, by the recipes in zoo/recipes.json.
+
+Deterministic given the seed on one CPU type: one torch thread, evaluations on fixed seeds, and the best checkpoint of
+those evaluations is kept (the later one where two are equal).
+"""
+
+import platform
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from stable_baselines3 import DQN, PPO
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.running_mean_std import RunningMeanStd
+from stable_baselines3.common.vec_env import VecEnv, VecNormalize
+
+from nappingrl.agents import zoo
+from nappingrl.agents.base import Agent
+from nappingrl.agents.mlp import MlpAgent, Normaliser, policy_layers
+from nappingrl.agents.sb3 import DEFAULT_ACTIVATION
+from nappingrl.agents.torch import to_numpy
+from nappingrl.errors import BadSpecError
+from nappingrl.registry import check_name
+
+ALGORITHMS: dict[str, type[PPO] | type[DQN]] = {"PPO": PPO, "DQN": DQN}
+EPISODES = 100
+CHECKPOINT_SEED, CARD_SEED = 1_000_003, 2_000_003
+"""Seeds of the evaluations that choose the checkpoint, and of the one whose returns are on the card."""
+PACKAGES = ("nappingrl", "numpy", "gymnasium", "torch", "stable-baselines3")
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a training is."""
+
+    step: int
+    total_steps: int
+    mean_return: float
+    best_return: float
+
+
+def train(
+    domain: str,
+    agent: str,
+    out: Path,
+    seed: int | None = None,
+    total_steps: int | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> dict[str, Any]:
+    """Train an agent by its recipe, write <domain>-<agent>.npz and its card into `out`, and return the card."""
+    recipes = zoo.recipes()
+    names = [stem.removeprefix(f"{domain}-") for stem in recipes if stem.startswith(f"{domain}-")]
+    check_name("domain with training recipes", domain, {stem.split("-")[0] for stem in recipes})
+    check_name("training recipe", agent, names)
+    if total_steps is not None and total_steps < 1:
+        raise BadSpecError(f"total_steps is {total_steps}; at least 1 is needed")
+    recipe = recipes[f"{domain}-{agent}"]
+    changed = {"seed": seed, "total_steps": total_steps}
+    if "reads" in recipe:
+        if any(value is not None for value in changed.values()) or recipe["reads"] not in zoo.zoo_names(domain, out):
+            train(domain, recipe["reads"], out, seed, total_steps, on_progress)
+        return _other_reading(domain, agent, recipe, out)
+    recipe = recipe | {key: value for key, value in changed.items() if value is not None}
+    weights, normaliser, step = _learn(recipe, on_progress)
+    options = "".join(f" --{key.replace('_', '-')} {value}" for key, value in changed.items() if value is not None)
+    about = _card(domain, agent, recipe, weights, normaliser)
+    about |= {"checkpoint_step": step, "command": f"napping train {domain} {agent}{options}"}
+    zoo.write(f"{domain}-{agent}", weights | zoo.normaliser_arrays(normaliser), about, out)
+    return about
+
+
+def evaluate(agent: Agent, env_id: str, episodes: int, seed: int) -> NDArray[np.float64]:
+    """Returns of `episodes` greedy episodes, all stepped together."""
+    envs = gymnasium.make_vec(env_id, num_envs=episodes)
+    observations, _ = envs.reset(seed=seed)
+    returns, running = np.zeros(episodes), np.ones(episodes, np.bool_)
+    while running.any():
+        actions = agent.forward(np.asarray(observations, np.float32)).actions
+        observations, rewards, terminated, truncated, _ = envs.step(actions)
+        returns[running] += rewards[running]
+        running &= ~(terminated | truncated)
+    envs.close()
+    return returns
+
+
+class _KeepBest(BaseCallback):
+    """Evaluates every few steps and keeps the best weights, with the normaliser of that moment."""
+
+    def __init__(self, recipe: dict[str, Any], on_progress: Callable[[Progress], None] | None) -> None:
+        super().__init__()
+        self.recipe, self.on_progress = recipe, on_progress
+        self.best, self.best_step, self._next = -np.inf, 0, recipe["evaluate_every"]
+        self.weights: dict[str, NDArray[np.float32]] = {}
+        self.normaliser: Normaliser | None = None
+
+    def _on_step(self) -> bool:
+        if self.num_timesteps >= self._next:
+            self._next += self.recipe["evaluate_every"]
+            self._evaluate()
+        return True
+
+    def _on_training_end(self) -> None:
+        self._evaluate()
+
+    def _evaluate(self) -> None:
+        weights, normaliser = to_numpy(self.model.policy.state_dict()), _statistics(self.model)
+        agent = _agent("checkpoint", weights, normaliser)
+        mean = float(evaluate(agent, self.recipe["env"], EPISODES, CHECKPOINT_SEED).mean())
+        if mean >= self.best:
+            self.best, self.best_step, self.weights, self.normaliser = mean, self.num_timesteps, weights, normaliser
+        if self.on_progress is not None:
+            self.on_progress(Progress(self.num_timesteps, self.recipe["total_steps"], mean, float(self.best)))
+
+
+def _learn(
+    recipe: dict[str, Any], on_progress: Callable[[Progress], None] | None
+) -> tuple[dict[str, NDArray[np.float32]], Normaliser | None, int]:
+    """Train, and return the best checkpoint: weights, normaliser, step."""
+    options = {key: _schedule(value) for key, value in recipe["hyperparameters"].items()}
+    keep = _KeepBest(recipe, on_progress)
+    with _one_thread():
+        envs: VecEnv = make_vec_env(recipe["env"], n_envs=recipe["n_envs"], seed=recipe["seed"])
+        if recipe["normalise"]:
+            envs = VecNormalize(envs, gamma=recipe["hyperparameters"]["gamma"])
+        model = ALGORITHMS[recipe["algorithm"]](
+            "MlpPolicy",
+            envs,
+            policy_kwargs={"net_arch": recipe["net_arch"]},
+            seed=recipe["seed"],
+            device="cpu",
+            **options,
+        )
+        model.learn(recipe["total_steps"], callback=keep)
+        envs.close()
+    return keep.weights, keep.normaliser, keep.best_step
+
+
+def _schedule(value: Any) -> Any:
+    """A number as it is; {"from": a, "to": b} as SB3's function of the remaining share of the training."""
+    if not isinstance(value, dict):
+        return value
+    first, last = value["from"], value["to"]
+    return lambda remaining: last + (first - last) * remaining
+
+
+def _statistics(model: BaseAlgorithm) -> Normaliser | None:
+    """A copy of the observation statistics of the moment."""
+    envs = model.get_vec_normalize_env()
+    if envs is None or not envs.norm_obs:
+        return None
+    assert isinstance(envs.obs_rms, RunningMeanStd)
+    return Normaliser(envs.obs_rms.mean.copy(), envs.obs_rms.var.copy(), envs.epsilon, envs.clip_obs)
+
+
+def _agent(name: str, weights: dict[str, NDArray[np.float32]], normaliser: Normaliser | None) -> MlpAgent:
+    kind, layers = policy_layers(weights)
+    return MlpAgent(name, layers, DEFAULT_ACTIVATION[kind], normaliser, weights)
+
+
+def _other_reading(domain: str, agent: str, recipe: dict[str, Any], out: Path) -> dict[str, Any]:
+    """The card of an agent that has the weights of another, read without the normaliser."""
+    other = zoo.card(domain, recipe["reads"], out)
+    weights = zoo.read(recipe["reads"], domain, None, out).weights()
+    about = _card(domain, agent, other["recipe"] | recipe, weights, None)
+    command = other["command"].replace(f" {recipe['reads']}", f" {agent}", 1)
+    about |= {"weights": other["weights"], "checkpoint_step": other["checkpoint_step"], "command": command}
+    zoo.write(f"{domain}-{agent}", None, about, out)
+    return about
+
+
+def _card(
+    domain: str,
+    name: str,
+    recipe: dict[str, Any],
+    weights: dict[str, NDArray[np.float32]],
+    normaliser: Normaliser | None,
+) -> dict[str, Any]:
+    agent = _agent(name, weights, normaliser)
+    returns = evaluate(agent, recipe["env"], EPISODES, CARD_SEED)
+    return {
+        "name": name,
+        "domain": domain,
+        "about": recipe["about"],
+        "source": "trained for this package; the best checkpoint of the evaluations during training, by mean return",
+        "algorithm": recipe["algorithm"],
+        "policy": "MlpPolicy",
+        "activation": agent.activation,
+        "n_actions": agent.n_actions,
+        "embedding_dim": agent.embedding_dim,
+        "observation_shape": agent.observation_shape,
+        "weights": f"{domain}-{name}.npz",
+        "normaliser": normaliser is not None,
+        "sha256": agent.sha256,
+        "recipe": recipe,
+        "seed": recipe["seed"],
+        "total_steps": recipe["total_steps"],
+        "pre_novelty_return": {
+            "episodes": len(returns),
+            "mean": round(float(returns.mean()), 3),
+            "min": float(returns.min()),
+            "max": float(returns.max()),
+        },
+        "versions": {"python": platform.python_version()} | {package: version(package) for package in PACKAGES},
+    }
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """More torch threads would be slower at these sizes, and another number of them gives other bits."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)

@@ -1,0 +1,77 @@
+"""NAPPING: after detection, learn in the cells of the agent's embedding which action to take instead."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nappingrl.agents.base import Agent
+from nappingrl.arrays import Actions, Decision, Flags, Keys, Observations, Rows, Transition
+from nappingrl.methods.base import Info, Method
+from nappingrl.principles import Principles
+from nappingrl.registry import check_name
+
+SPACES = ("embedding", "raw")
+CHOICES = ("random", "preference")
+
+
+class Napping(Method):
+    """Adaptation principles over `space`: the agent's embedding, or the standardised observation.
+
+    Option `choice`: how an open principle tries its candidates, "random" (the paper) or "preference" (the agent's own
+    order).
+    """
+
+    def __init__(self, agent: Agent, info: Info, n: int) -> None:
+        super().__init__(agent, info, n)
+        self._is_raw = check_name("space", info.space, SPACES) == "raw"
+        self._by_preference = check_name("choice", info.options.get("choice", "random"), CHOICES) == "preference"
+        observation_dim = math.prod(info.observation_shape)
+        dim = observation_dim if self._is_raw else agent.embedding_dim
+        self.principles = Principles(n, agent.n_actions, dim, info.rule, observation_dim)
+        self._regions = np.full(n, -1)
+
+    def start(self, rows: Rows, keys: Keys) -> None:
+        """Forget all principles of these rows."""
+        self.principles.start(rows, keys)
+
+    def act(self, rows: Rows, observations: Observations, decision: Decision) -> Actions:
+        """Algorithm 1. The region found here is kept for `learn`: the search runs once a step."""
+        if not self.principles.n_regions[rows].any():
+            self._regions[rows] = -1
+            return decision.actions
+        order = np.argsort(-decision.preferences, axis=1, kind="stable") if self._by_preference else None
+        points = self._points(observations, decision)
+        actions, self._regions[rows] = self.principles.select(rows, points, decision.actions, order)
+        return actions
+
+    def learn(self, rows: Rows, transition: Transition, detected: Flags) -> None:
+        """Algorithm 2, for the rows where the novelty was detected."""
+        if not detected.any():
+            return
+        t, at = transition, slice(None) if detected.all() else detected
+        scores = self.info.score(
+            t.observations[at], t.actions[at], t.next_observations[at], t.rewards[at], t.terminated[at]
+        )
+        rows = rows[at]
+        self.principles.update(
+            rows,
+            self._points(t.observations, t.decision)[at],
+            t.decision.actions[at],
+            t.actions[at],
+            self._regions[rows],
+            scores,
+            self.info.score.threshold,
+            self.info.score.supremum,
+            t.observations[at].reshape(len(rows), -1),
+        )
+
+    def regions(self, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Principles held, and open ones."""
+        return self.principles.n_regions[rows], self.principles.n_open[rows]
+
+    def _points(self, observations: Observations, decision: Decision) -> NDArray[np.float32]:
+        if not self._is_raw:
+            return decision.model_states
+        centred = (observations - self.info.observation_centre) / self.info.observation_scale
+        return centred.reshape(len(observations), -1).astype(np.float32)

@@ -1,0 +1,200 @@
+"""The lock-step engine: many trials of one run advance together, one step of each per tick."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from nappingrl.agents.base import Agent
+from nappingrl.arrays import Flags, Floats, Rows, Transition
+from nappingrl.domains.base import Domain
+from nappingrl.errors import BadAgentError
+from nappingrl.methods.base import Info, Method
+from nappingrl.registry import domains, methods
+from nappingrl.trials.spec import NOVEL, RunSpec, TrialSpec, phases
+
+SLOTS = 64
+"""Trials that run at the same time: enough to share a matrix product, few enough to keep their sites in cache."""
+
+OnEpisodes = Callable[[int], None]
+
+
+class Engine:
+    """Runs the trials of one run. What a trial gives does not depend on which others run beside it."""
+
+    def __init__(self, run: RunSpec, agent: Agent, slots: int = SLOTS) -> None:
+        kind: type[Domain] = domains.get(run.domain)
+        check_fit(agent, kind)
+        self.run = run
+        self.domain = kind(slots)
+        method: type[Method] = methods.get(run.method)
+        self.method = method(agent, make_info(kind, run, method.privileged), slots)
+        self.detector = kind.make_detector(run.detector, slots)
+        self.phase_names = [name for name, count in phases(run.protocol) for _ in range(count)]
+        self.first_episode = -self.phase_names.count("pre")
+        self.slots = slots
+        self._detected = np.zeros(slots, np.bool_)
+        self._detected_step = np.full(slots, -1)
+        self._episode = np.zeros(slots, np.int64)  # counted from 0
+        self._trial = np.zeros(slots, np.int64)  # index into the trials of this call
+        self._lengths = np.zeros(slots, np.int64)
+        self._returns = np.zeros(slots)
+        self._uniforms = np.zeros((slots, len(self.phase_names), kind.n_reset_draws))
+        self._parameters: list[dict[str, float] | None] = [None] * slots
+
+    def run_trials(self, trials: list[TrialSpec], on_episodes: OnEpisodes | None = None) -> pl.DataFrame:
+        """All episodes of these trials as rows, in the order of the trials."""
+        rows_out = _Columns(len(trials), len(self.phase_names), list(self.domain.parameters))
+        waiting = iter(range(len(trials)))
+        rows = np.arange(0)
+        rows = np.concatenate([rows, self._admit(np.arange(self.slots), waiting, trials)])
+        observations = self.domain.observe(rows)
+        while len(rows):
+            decision = self.method.forward(rows, observations)
+            actions = self.method.act(rows, observations, decision)
+            rewards, terminated = self.domain.step(rows, actions)
+            next_observations = self.domain.observe(rows)
+            self._lengths[rows] += 1
+            self._returns[rows] += rewards
+            truncated = (self._lengths[rows] >= self.domain.horizon) & ~terminated
+            transition = Transition(
+                observations, decision, actions, next_observations, rewards, terminated, truncated
+            )
+            self._latch(rows, self.detector.step(rows, transition), self._lengths[rows])
+            self.method.learn(rows, transition, self._detected[rows])
+            observations = next_observations
+            ended = terminated | truncated
+            if ended.any():
+                done = self._end_episodes(rows[ended], terminated[ended], rows_out)
+                if len(done):
+                    rows = np.setdiff1d(rows, done, assume_unique=True)
+                    rows = np.concatenate([rows, self._admit(done, waiting, trials)])
+                observations = self.domain.observe(rows)
+                if on_episodes is not None:
+                    on_episodes(int(ended.sum()))
+        return rows_out.frame(trials, self.phase_names, self.first_episode)
+
+    def _admit(self, slots: Rows, waiting: Iterator[int], trials: list[TrialSpec]) -> Rows:
+        """Give free slots to waiting trials; returns the slots that were taken."""
+        taken = [(slot, trial) for slot, trial in zip(slots.tolist(), waiting, strict=False)]
+        rows = np.array([slot for slot, _ in taken], np.int64)
+        for slot, trial in taken:
+            spec = trials[trial]
+            self._trial[slot] = trial
+            self._uniforms[slot] = spec.stream("reset").random(self._uniforms.shape[1:])
+            self._parameters[slot] = spec.parameters()
+        self._episode[rows] = 0
+        self.method.start(rows, np.array([trials[trial].key("choice") for _, trial in taken], np.uint64))
+        self._detected[rows] = False
+        self._latch(rows, self.detector.start(rows, self.first_episode), np.zeros(len(rows), np.int64))
+        self._begin_episodes(rows)
+        return rows
+
+    def _begin_episodes(self, rows: Rows) -> None:
+        for row in rows:
+            episode = self._episode[row]
+            phase = self.phase_names[episode]
+            if episode == 0 or phase != self.phase_names[episode - 1]:
+                one = np.array([row])
+                self.domain.apply(one, self._parameters[row] if phase == NOVEL else None)
+                if self.method.privileged and phase == NOVEL:
+                    self.method.reveal(one, self.domain.parameters_of(one))
+        self._lengths[rows] = 0
+        self._returns[rows] = 0.0
+        self.domain.reset(rows, self._uniforms[rows, self._episode[rows]])
+
+    def _end_episodes(self, rows: Rows, terminated: Flags, rows_out: "_Columns") -> Rows:
+        """Write down what ended, judge it, begin the next episode; returns the slots whose trial is over."""
+        lengths, returns = self._lengths[rows], self._returns[rows]
+        won = self.domain.won(lengths, terminated, returns)
+        regions, n_open = self.method.regions(rows)
+        rows_out.write(
+            self._trial[rows], self._episode[rows], returns, lengths, won, self._detected[rows],
+            self._detected_step[rows], regions, n_open, self.domain.parameters_of(rows),
+        )  # fmt: skip
+        self._detected_step[rows] = -1
+        self.method.end_episode(rows)
+        self._episode[rows] += 1
+        alarms = self.detector.end_episode(rows, returns, self._episode[rows] + self.first_episode)
+        self._latch(rows, alarms, np.zeros(len(rows), np.int64))
+        over = self._episode[rows] == len(self.phase_names)
+        self._begin_episodes(rows[~over])
+        return rows[over]
+
+    def _latch(self, rows: Rows, alarms: Flags, steps: Rows) -> None:
+        """What is detected stays detected; remember the step of the episode at which it was."""
+        if alarms.any():
+            new = alarms & ~self._detected[rows]
+            self._detected_step[rows[new]] = steps[new]
+            self._detected[rows[new]] = True
+
+
+class _Columns:
+    """The rows of a chunk while they are being filled: one (trials, episodes) array per column."""
+
+    def __init__(self, n_trials: int, n_episodes: int, parameters: list[str]) -> None:
+        shape = (n_trials, n_episodes)
+        self.parameters = parameters
+        self.returns, self.lengths = np.zeros(shape), np.zeros(shape, np.int64)
+        self.won, self.detected = np.zeros(shape, np.bool_), np.zeros(shape, np.bool_)
+        self.detected_step = np.full(shape, -1)
+        self.regions, self.n_open = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        self.values = np.zeros((*shape, len(parameters)))
+
+    def write(
+        self, trials: Rows, episodes: Rows, returns: Floats, lengths: Rows, won: Flags, detected: Flags,
+        detected_step: Rows, regions: NDArray[np.int64], n_open: NDArray[np.int64], values: Floats,
+    ) -> None:  # fmt: skip
+        """One ended episode of some of the trials."""
+        at = trials, episodes
+        self.returns[at], self.lengths[at], self.won[at] = returns, lengths, won
+        self.detected[at], self.detected_step[at] = detected, detected_step
+        self.regions[at], self.n_open[at], self.values[at] = regions, n_open, values
+
+    def frame(self, trials: list[TrialSpec], phase_names: list[str], first_episode: int) -> pl.DataFrame:
+        """The rows as a table."""
+        n_trials, n_episodes = self.returns.shape
+        steps = pl.Series(self.detected_step.ravel().astype(np.int32))
+        return pl.DataFrame(
+            {
+                "trial": np.repeat([trial.id for trial in trials], n_episodes),
+                "novelty": np.repeat([trial.novelty for trial in trials], n_episodes),
+                "number": np.repeat(np.array([trial.number for trial in trials], np.int32), n_episodes),
+                "phase": np.tile(phase_names, n_trials),
+                "episode": np.tile(np.arange(n_episodes, dtype=np.int32) + first_episode, n_trials),
+                "return": self.returns.ravel(),
+                "length": self.lengths.ravel().astype(np.int32),
+                "won": self.won.ravel(),
+                "detected": self.detected.ravel(),
+                "detected_step": steps.set(steps < 0, None),
+                "regions": self.regions.ravel().astype(np.int32),
+                "open_regions": self.n_open.ravel().astype(np.int32),
+                "status": np.full(n_trials * n_episodes, "ok"),
+            }
+            | {f"param_{name}": self.values[..., i].ravel() for i, name in enumerate(self.parameters)}
+        )
+
+
+def check_fit(agent: Agent, domain: type[Domain]) -> None:
+    """Raise in one line if the agent was trained on another world."""
+    shape, n_actions = domain.observation_low.shape, len(domain.action_names)
+    if agent.observation_shape != shape or agent.n_actions != n_actions:
+        raise BadAgentError(
+            f"agent {agent.name} takes observations of shape {agent.observation_shape} and has {agent.n_actions} "
+            f"actions; {domain.name} gives {shape} and has {n_actions}: use an agent that was trained on it"
+        )
+
+
+def make_info(domain: type[Domain], run: RunSpec, privileged: bool) -> Info:
+    """What a method may know of this run."""
+    return Info(
+        score=domain.scores[run.score],
+        observation_shape=domain.observation_low.shape,
+        observation_centre=domain.observation_centre,
+        observation_scale=domain.observation_scale,
+        rule=run.rule,
+        space=run.space,
+        options=run.options,
+        expert=domain.expert() if privileged else None,
+    )

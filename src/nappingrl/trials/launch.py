@@ -1,0 +1,193 @@
+"""Runs a spec: chunks of trials, in this process or in workers, into a folder that can be continued."""
+
+import multiprocessing
+import os
+import platform
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+import polars as pl
+from threadpoolctl import threadpool_limits
+
+import nappingrl
+from nappingrl.agents import load
+from nappingrl.agents.base import Agent
+from nappingrl.domains.base import Domain
+from nappingrl.errors import BadSpecError
+from nappingrl.registry import domains
+from nappingrl.trials.engine import Engine, check_fit
+from nappingrl.trials.spec import RunSpec, phases
+from nappingrl.trials.store import Manifest, RunFolder, source_sha256
+
+CHUNK = 128
+"""Trials per part of a run. Fixed, so that rows and parts do not depend on the number of workers."""
+
+OnProgress = Callable[[int, int], None]
+"""Called with (episodes done, episodes in all)."""
+
+
+def run(
+    domain: str,
+    agent: str | Path | object = "ppo",
+    method: str = "napping",
+    *,
+    out: str | Path | None = None,
+    workers: int = 1,
+    on_progress: OnProgress | None = None,
+    **options: Any,
+) -> pl.DataFrame:
+    """Run trials and return their episodes as rows; options are the fields of RunSpec.
+
+    Examples:
+        >>> rows = run("cartpole", method="frozen", trials=2, protocol="1+1")
+        >>> rows["episode"].to_list()
+        [-1, 0, -1, 0]
+    """
+    loaded = load(agent, domain)
+    name = str(agent) if isinstance(agent, str | Path) else loaded.name
+    spec = RunSpec(domain, name, method, **options).complete()
+    if out is None:
+        return pl.concat(rows for _, rows in _run_chunks(spec, loaded, None, workers, on_progress))
+    return run_into(Path(out), spec, loaded, workers, on_progress).read()
+
+
+def run_into(
+    path: Path, spec: RunSpec, agent: Agent, workers: int = 1, on_progress: OnProgress | None = None, command: str = ""
+) -> RunFolder:
+    """Run a completed spec into a folder, continuing where an earlier call stopped."""
+    folder = RunFolder.create(path, make_manifest(spec, agent, command))
+    for chunk, rows in _run_chunks(spec, agent, folder.missing(), workers, on_progress):
+        folder.write(chunk, rows)
+    return folder
+
+
+def make_manifest(spec: RunSpec, agent: Agent, command: str) -> Manifest:
+    """The identity of a run."""
+    domain: type[Domain] = domains.get(spec.domain)
+    return Manifest(
+        spec=msgspec.to_builtins(spec),
+        version=nappingrl.__version__,
+        source_sha256=source_sha256(),
+        agent_sha256=agent.sha256,
+        chunk=CHUNK,
+        n_trials=len(spec.trial_specs()),
+        n_episodes=sum(count for _, count in phases(spec.protocol)),
+        return_range=domain.return_range,
+        solved_column=domain.solved.column,
+        solved_level=domain.solved.level,
+        command=command,
+        versions={"python": platform.python_version()}
+        | {name: version(name) for name in ("numpy", "numba", "gymnasium", "polars")},
+    )
+
+
+def _run_chunks(
+    spec: RunSpec, agent: Agent, chunks: list[int] | None, workers: int, on_progress: OnProgress | None
+) -> Iterator[tuple[int, pl.DataFrame]]:
+    """Run the chunks that are asked for (None: all, in order) and give their rows as they come."""
+    if workers < 1:
+        raise BadSpecError(f"{workers} workers asked for; at least 1 is needed")
+    check_fit(agent, domains.get(spec.domain))
+    n_trials, n_episodes = len(spec.trial_specs()), sum(count for _, count in phases(spec.protocol))
+    is_ordered = chunks is None
+    todo = list(range(-(-n_trials // CHUNK))) if chunks is None else chunks
+    total = n_trials * n_episodes
+    done = total - sum(min(CHUNK, n_trials - chunk * CHUNK) for chunk in todo) * n_episodes
+    if on_progress is not None:
+        on_progress(done, total)
+    report = _Progress(done, total, on_progress)
+    if workers == 1 or len(todo) <= 1:
+        with threadpool_limits(1, "blas"):
+            for chunk in todo:
+                yield chunk, _run_chunk(spec, agent, chunk, report.add)
+        return
+    results = _run_in_workers(spec, agent, todo, min(workers, len(todo)), report)
+    yield from sorted(results, key=lambda result: result[0]) if is_ordered else results
+
+
+def _run_chunk(spec: RunSpec, agent: Agent, chunk: int, on_episodes: Callable[[int], None]) -> pl.DataFrame:
+    trials = spec.trial_specs()[chunk * CHUNK : (chunk + 1) * CHUNK]
+    return Engine(spec, agent).run_trials(trials, on_episodes)
+
+
+class _Progress:
+    """Adds up episodes and tells them to the caller."""
+
+    def __init__(self, done: int, total: int, on_progress: OnProgress | None) -> None:
+        self.done, self.total, self._tell = done, total, on_progress
+
+    def add(self, episodes: int) -> None:
+        self.done += episodes
+        if self._tell is not None:
+            self._tell(self.done, self.total)
+
+
+# ------------------------------------------------------------------------------------------------ worker processes
+
+
+class _Counter(Protocol):
+    value: int
+
+    def get_lock(self) -> Any: ...
+
+
+class _Stopped(Exception):
+    """Raised inside a worker when the parent gives up."""
+
+
+_shared: tuple[RunSpec, Agent, _Counter, Any] | None = None
+
+
+def _begin_worker(spec: RunSpec, agent: Agent, counter: _Counter, stop: Any) -> None:
+    global _shared
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then asks to stop
+    threadpool_limits(1)
+    _shared = (spec, agent, counter, stop)
+
+
+def _work(chunk: int) -> pl.DataFrame:
+    assert _shared is not None
+    spec, agent, counter, stop = _shared
+    parent = os.getppid()
+
+    def on_episodes(count: int) -> None:
+        if stop.is_set() or os.getppid() != parent:
+            raise _Stopped
+        with counter.get_lock():
+            counter.value += count
+
+    return _run_chunk(spec, agent, chunk, on_episodes)
+
+
+def _run_in_workers(
+    spec: RunSpec, agent: Agent, chunks: list[int], workers: int, report: _Progress
+) -> Iterator[tuple[int, pl.DataFrame]]:
+    context = multiprocessing.get_context("spawn")
+    counter, stop = context.Value("q", 0), context.Event()
+    told = 0
+    with ProcessPoolExecutor(workers, context, _begin_worker, (spec, agent, counter, stop)) as pool:
+        futures: dict[Future[pl.DataFrame], int] = {pool.submit(_work, chunk): chunk for chunk in chunks}
+        try:
+            waiting = set(futures)
+            while waiting:
+                finished, waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
+                now = counter.value
+                report.add(now - told)
+                told = now
+                for future in finished:
+                    yield futures[future], future.result()
+        except BaseException:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def default_workers() -> int:
+    """One per core this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else (os.cpu_count() or 1)

@@ -1,0 +1,120 @@
+"""What an experiment is: a run and its trials, as plain records."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from nappingrl.domains.base import Domain
+from nappingrl.errors import BadSpecError
+from nappingrl.methods.napping import SPACES
+from nappingrl.principles import RULES
+from nappingrl.registry import check_name, detectors, domains, methods
+
+PRE, NOVEL = "pre", "novel"
+Phases = tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunSpec:
+    """One agent and one method in one domain. Empty names mean: the domain's default."""
+
+    domain: str
+    agent: str = "ppo"
+    method: str = "napping"
+    novelty: str = ""
+    """A name, "all" (trials of each) or "none" (nothing changes: a control)."""
+    trials: int = 100
+    seed: int = 0
+    strength: float = 1.0
+    rule: str = ""
+    space: str = ""
+    score: str = ""
+    detector: str = "rolling-mean"
+    protocol: str = "paper"
+    """"paper" = 40+40 episodes, or any PRE+POST such as 10+40."""
+    options: dict[str, Any] = field(default_factory=dict)
+    """Options of the method."""
+
+    def complete(self) -> "RunSpec":
+        """Checked, with every default filled in."""
+        domain: type[Domain] = domains.get(self.domain)
+        methods.get(self.method)
+        check_name("detector", self.detector, detectors.names())
+        full = replace(
+            self,
+            novelty=self.novelty or domain.defaults.novelty,
+            rule=check_name("rule", self.rule or domain.defaults.rule, RULES),
+            space=check_name("space", self.space or domain.defaults.space, SPACES),
+            score=check_name("score", self.score or domain.defaults.score, domain.scores),
+        )
+        check_name("novelty", full.novelty, [*domain.novelties, "all", "none"])
+        if self.trials < 1:
+            raise BadSpecError(f"{self.trials} trials asked for; at least 1 is needed")
+        if not 0.0 < self.strength <= 1.0:
+            raise BadSpecError(f"strength {self.strength:g} is outside (0, 1]; 1 is the full range of the novelty")
+        if self.seed < 0:
+            raise BadSpecError(f"seed {self.seed} is negative; allowed: 0, 1, 2, ...")
+        phases(full.protocol)
+        return full
+
+    def trial_specs(self) -> list["TrialSpec"]:
+        """Every trial of the run, in the order of its rows."""
+        names = list(domains.get(self.domain).novelties) if self.novelty == "all" else [self.novelty]
+        return [TrialSpec(self, name, number) for name in names for number in range(self.trials)]
+
+
+@dataclass(frozen=True, slots=True)
+class TrialSpec:
+    """One trial; its id together with the run's options rebuilds it."""
+
+    run: RunSpec
+    novelty: str
+    number: int
+
+    @property
+    def id(self) -> str:
+        """domain/agent/method/novelty/seed/number-hash, the hash being that of all other options."""
+        run = self.run
+        agent = run.agent.replace("\\", "/").rsplit("/", 1)[-1]
+        return f"{run.domain}/{agent}/{run.method}/{self.novelty}/{run.seed}/{self.number}-{options_hash(run)}"
+
+    def stream(self, purpose: str) -> np.random.Generator:
+        """A random stream of its own for each purpose, the same for every agent and method."""
+        return np.random.Generator(np.random.Philox(key=self._key(purpose, 16)))
+
+    def key(self, purpose: str) -> int:
+        """A 64-bit key for streams that are drawn inside kernels."""
+        return self._key(purpose, 8)
+
+    def parameters(self) -> dict[str, float] | None:
+        """The parameters of the changed world; None where nothing changes."""
+        if self.novelty == "none":
+            return None
+        domain: type[Domain] = domains.get(self.run.domain)
+        return domain.novelties[self.novelty].sample(self.stream("novelty"), domain.parameters, self.run.strength)
+
+    def _key(self, purpose: str, n_bytes: int) -> int:
+        text = f"{self.run.domain}/{self.novelty}/{self.run.seed}/{self.number}/{purpose}"
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:n_bytes], "little")
+
+
+def options_hash(run: RunSpec) -> str:
+    """Eight letters that differ where any option of the run differs that the id does not name."""
+    rest: Mapping[str, Any] = {
+        name: getattr(run, name) for name in ("strength", "rule", "space", "score", "detector", "protocol", "options")
+    }
+    return hashlib.sha256(msgspec.json.encode(rest, order="sorted")).hexdigest()[:8]
+
+
+def phases(protocol: str) -> Phases:
+    """The phases of a trial and their numbers of episodes."""
+    if protocol == "paper":
+        return ((PRE, 40), (NOVEL, 40))
+    parts = protocol.split("+")
+    if len(parts) != 2 or not all(part.isdigit() for part in parts) or int(parts[1]) < 1:
+        raise BadSpecError(f"unknown protocol '{protocol}'; allowed: paper, or PRE+POST episodes such as 10+40")
+    return ((PRE, int(parts[0])), (NOVEL, int(parts[1])))

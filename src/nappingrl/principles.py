@@ -113,10 +113,8 @@ class Principles:
         situations: Observations | None = None,
     ) -> None:
         """Algorithm 2: learn from the scores of the executed actions; `regions` are those that `select` found."""
+        self._make_room(rows)
         m = len(rows)
-        self._sites.make_room(rows)
-        while len(self._book.best) < self._sites.pool:
-            self._book = Book(*(doubled(array) for array in self._book))
         if situations is None:
             situations = np.zeros((m, self._book.situation.shape[2]), np.float32)
         created = _update(
@@ -139,15 +137,18 @@ class Principles:
         """Put back what `table` gave."""
         self.start(np.array([row]), self._keys[[row]])
         for i in range(len(table["wanted"])):
-            self._sites.make_room(np.array([row]))
-            while len(self._book.best) < self._sites.pool:
-                self._book = Book(*(doubled(array) for array in self._book))
+            self._make_room(np.array([row]))
             add_site(self._sites.plots, row, table["site"][i], int(table["wanted"][i]))
             page, place = self._sites.plots.pages[row, i // PAGE], i % PAGE
             for name, array in self._book._asdict().items():
                 array[page, place] = table[name][i]
         self.n_open[row] = int((table["candidates"].sum(axis=1) > 1).sum())
         self._sites.after_growth(len(table["wanted"]))
+
+    def _make_room(self, rows: Rows) -> None:
+        self._sites.make_room(rows)
+        while len(self._book.best) < self._sites.pool:
+            self._book = Book(*(doubled(array) for array in self._book))
 
 
 _NO_ORDER = np.zeros((0, 0), np.int64)

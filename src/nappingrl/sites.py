@@ -16,7 +16,8 @@ from nappingrl.arrays import Rows
 
 PAGE = 64
 SHADOW = 8
-_FIRST_FIT = 256
+_FITS = (256, 2048, 16384)
+"""Numbers of sites at which directions are chosen; after the last they are good enough."""
 _FIT_SAMPLE = 2048
 # Rounding allowances of the lower bound: relative for float32 sums of squares, and per unit of norm for the shadows
 # (summed in float64, stored in float32).
@@ -51,7 +52,7 @@ class Sites:
         shadow = min(SHADOW, dim)
         self._allocated = np.zeros(n, np.int64)
         self._free: list[int] = list(range(n))
-        self._created, self._next_fit = 0, _FIRST_FIT
+        self._created, self._fits = 0, list(_FITS if dim > SHADOW else ())
         self.plots = Plots(
             pages=np.zeros((n, 1), np.int64),
             count=np.zeros(n, np.int64),
@@ -89,8 +90,8 @@ class Sites:
     def after_growth(self, created: int) -> None:
         """Count new sites; now and then choose better directions for the shadows."""
         self._created += created
-        if self._created >= self._next_fit and self.dim > SHADOW:
-            self._next_fit *= 4
+        if self._fits and self._created >= self._fits[0]:
+            del self._fits[0]
             self._fit_directions()
 
     def addresses(self, row: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -1,6 +1,8 @@
 """The contract of a frozen agent."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ class Agent(ABC):
         n_actions: number of discrete actions.
         embedding_dim: length of a model state, the activations that enter the output layer.
         observation_shape: shape of one observation; None where it is not one array (dictionary observations).
+        key_shapes: shape of each entry of a dictionary observation; empty where observations are arrays.
         sha256: hash of the weights, written into manifests.
         source: path of the file the agent was read from, None for a live model.
     """
@@ -26,6 +29,7 @@ class Agent(ABC):
     n_actions: int
     embedding_dim: int
     observation_shape: tuple[int, ...] | None
+    key_shapes: Mapping[str, tuple[int, ...]] = MappingProxyType({})
     sha256: str
     source: str | None = None
 

@@ -109,6 +109,13 @@ class Domain(ABC):
         """Whether an ended episode was a success."""
 
     @classmethod
+    def describe(cls, observation: NDArray[np.floating[Any]]) -> str:
+        """A situation in words, for reading principles: coarse, so that neighbours read alike."""
+        signs = np.sign(observation - cls.observation_centre)
+        words = [pair[int(s > 0)] for pair, s in zip(cls.observation_words, signs, strict=True) if s]
+        return ", ".join(words) or "at the centre"
+
+    @classmethod
     def expert(cls) -> Any:
         """A controller that is told the true parameters (plan, act), or None."""
         if not cls.expert_name:

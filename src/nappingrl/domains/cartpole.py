@@ -2,6 +2,7 @@
 
 import math
 from math import inf
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -114,6 +115,13 @@ class CartPole(Domain):
     def won(lengths: Rows, terminated: Flags, returns: Floats) -> Flags:
         """The pole stood to the end."""
         return ~terminated
+
+    @classmethod
+    def describe(cls, observation: NDArray[np.floating[Any]]) -> str:
+        """What the pole does."""
+        angle, speed = observation[2], observation[3]
+        side = "right" if angle > 0 else "left"
+        return f"pole leaning {side} and {'falling' if angle * speed > 0 else 'rising'}"
 
     def draw(self, row: int, canvas: Canvas) -> None:
         """Cart and pole, both drawn to the scale of their parameters."""

@@ -1,0 +1,330 @@
+"""NappingAgent: a trained agent of yours plus adaptation principles, with SB3's predict()."""
+
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any, SupportsFloat
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+import nappingrl
+from nappingrl.agents import load as load_agent
+from nappingrl.agents.base import Agent
+from nappingrl.arrays import Decision, Rows, Transition
+from nappingrl.detect import Detector
+from nappingrl.errors import BadAgentError, BadObservationError, BadSpecError
+from nappingrl.explain import Rule, read_rules
+from nappingrl.methods.base import Info, Method
+from nappingrl.methods.napping import Napping
+from nappingrl.registry import check_name, detectors, domains, methods
+from nappingrl.score import Eval, Score, reward_score
+
+Array = NDArray[Any]
+State = tuple[Array, ...] | None
+
+
+class NappingAgent:
+    """A frozen agent that adapts: `predict` as in SB3, `observe` after every step.
+
+    Examples:
+        >>> import gymnasium, nappingrl
+        >>> agent = nappingrl.NappingAgent("ppo", domain="cartpole", detector="given")
+        >>> env = agent.attach(gymnasium.make("nappingrl/CartPole-v0"))
+        >>> observation, info = env.reset(seed=0, options={"params": {"force": -10.0}})
+        >>> action, state = agent.predict(observation, deterministic=True)
+
+    Args:
+        model: a live SB3 model, the path of an SB3 zip, any `Agent`, or a shipped agent's name (with `domain`).
+        score: the Eval: a `Score`, a name from the domain's table, or a function
+            fn(obs, action, next_obs, reward, terminated) over batches. Default: the domain's, else the reward.
+        detector: when to begin: a `Detector`, or "given" (now), "rolling-mean" (the domain's), "never".
+            Default: rolling-mean with a domain, else given.
+        domain: one of `napping list`; brings defaults for score, detector, rule, space and the words of `explain`.
+        n_envs: how many environments are served side by side. Each has principles of its own.
+        seed: of the random choice among candidates.
+
+    `deterministic` is accepted by `predict` for SB3's sake; the trained agent is always asked for its greedy action.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        score: Score | Eval | str | None = None,
+        detector: Detector | str | None = None,
+        domain: str | None = None,
+        method: str = "napping",
+        rule: str | None = None,
+        space: str | None = None,
+        choice: str = "random",
+        n_envs: int = 1,
+        seed: int = 0,
+    ) -> None:
+        self.agent: Agent = load_agent(model, domain)
+        self._domain = domains.get(domain) if domain else None
+        self.n_envs = n_envs
+        self.score = self._score(score)
+        defaults = self._domain.defaults if self._domain else None
+        self.config: dict[str, Any] = {
+            "domain": domain,
+            "score": self.score.name,
+            "detector": detector if isinstance(detector, str) else None,
+            "method": method,
+            "rule": rule or (defaults.rule if defaults else "revised"),
+            "space": space or (defaults.space if defaults else "embedding"),
+            "choice": choice,
+            "n_envs": n_envs,
+            "seed": seed,
+        }
+        kind: type[Method] = methods.get(method)
+        if kind.privileged:
+            raise BadSpecError(f"method '{method}' needs the world's true parameters; it only runs in trials")
+        self.method = kind(self.agent, self._info(), n_envs)
+        self.detector = self._detector(detector)
+        self._rows = np.arange(n_envs)
+        self._returns = np.zeros(n_envs)
+        self._episodes = np.zeros(n_envs, np.int64)
+        self._last: tuple[Any, Decision] | None = None  # what predict() last saw and decided
+        self._is_fresh = np.zeros(n_envs, np.bool_)  # predicted and not yet observed
+        stream = np.random.SeedSequence(seed)
+        self.method.start(self._rows, stream.generate_state(n_envs, np.uint64))
+        self.detected = self.detector.start(self._rows, 0).copy()
+        """Per environment: has the novelty been detected."""
+
+    # ------------------------------------------------------------------------------------------------- acting
+
+    def predict(
+        self,
+        observation: Array | dict[str, Array],
+        state: State = None,
+        episode_start: Array | None = None,
+        deterministic: bool = False,
+    ) -> tuple[Array, State]:
+        """The action to execute: 0-d for one observation, (n,) for a batch of n, and the state as it came."""
+        batch, is_single = self._batch(observation)
+        rows = self._rows_of(batch)
+        decision = self.method.forward(rows, batch)
+        actions = self.method.act(rows, batch, decision)
+        self._last, self._is_fresh[rows] = (batch, decision), True
+        return (np.array(actions[0]) if is_single else actions.copy()), state
+
+    def observe(
+        self,
+        observation: Array | dict[str, Array],
+        action: Any,
+        next_observation: Array | dict[str, Array],
+        reward: Any,
+        terminated: Any,
+        truncated: Any = False,
+        env: int | None = None,
+    ) -> None:
+        """Tell what came of a step: for one environment (`env`, default 0), or for a batch of all."""
+        batch, is_single = self._batch(observation)
+        following, _ = self._batch(next_observation)
+        rows = np.array([env or 0]) if is_single else self._rows_of(batch)
+        transition = Transition(
+            batch,
+            self._decision(rows, batch),
+            np.atleast_1d(np.asarray(action, np.int64)),
+            following,
+            np.atleast_1d(np.asarray(reward, np.float64)),
+            np.atleast_1d(np.asarray(terminated, np.bool_)),
+            np.atleast_1d(np.asarray(truncated, np.bool_)),
+        )
+        self._returns[rows] += transition.rewards
+        self.detected[rows] |= self.detector.step(rows, transition)
+        self.method.learn(rows, transition, self.detected[rows])
+        self._is_fresh[rows] = False
+        ended = transition.terminated | transition.truncated
+        if ended.any():
+            self._end_episodes(rows[ended])
+
+    def attach(self, env: gymnasium.Env[Any, Any], index: int = 0) -> gymnasium.Env[Any, Any]:
+        """The environment, wrapped so that every step is observed: evaluate_policy(agent, agent.attach(env)) adapts."""
+        if not isinstance(env, gymnasium.Env):
+            raise BadSpecError(
+                f"attach takes a gymnasium.Env, not {type(env).__name__}: attach each environment before vectorising it"
+            )
+        return _Observed(env, self, index)
+
+    def explain(self, env: int = 0) -> list[Rule]:
+        """The principles learned so far as readable rules, the most visited first."""
+        if not isinstance(self.method, Napping):
+            return []
+        table = self.method.principles.table(env)
+        if self._domain is not None:
+            return read_rules(table, self._domain.describe, self._domain.action_names)
+        names = [f"action {a}" for a in range(self.agent.n_actions)]
+        return read_rules(table, _signs, names)
+
+    # ------------------------------------------------------------------------------------------ saving, loading
+
+    def save(self, path: str | Path) -> Path:
+        """Write a zip of JSON and npz (no pickle): settings, principles, and the base model by path and sha256."""
+        path = Path(path)
+        path = path if path.suffix == ".zip" else path.with_name(path.name + ".zip")
+        source = self.agent.source
+        settings = {
+            "format": 1,
+            "nappingrl": nappingrl.__version__,
+            "agent": {"name": self.agent.name, "source": source, "sha256": self.agent.sha256},
+            "config": self.config,
+            "detected": self.detected.tolist(),
+            "episodes": self._episodes.tolist(),
+        }
+        arrays = io.BytesIO()
+        tables = {}
+        if isinstance(self.method, Napping):
+            for row in range(self.n_envs):
+                tables |= {f"{row}/{name}": array for name, array in self.method.principles.table(row).items()}
+        np.savez_compressed(arrays, allow_pickle=False, **tables)
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("adapter.json", json.dumps(settings, indent=2))
+            archive.writestr("principles.npz", arrays.getvalue())
+        return path
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        model: Any = None,
+        score: Score | Eval | str | None = None,
+        detector: Detector | str | None = None,
+    ) -> "NappingAgent":
+        """Read what `save` wrote. The base model is found by its path unless given, and must have the same weights."""
+        try:
+            with zipfile.ZipFile(path) as archive:
+                settings = json.loads(archive.read("adapter.json"))
+                tables = dict(np.load(io.BytesIO(archive.read("principles.npz")), allow_pickle=False))
+            config, saved = settings["config"], settings["agent"]
+        except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+            raise BadAgentError(f"{path} is not a saved NappingAgent ({error}); give a file that save() wrote") from error
+        if model is None:
+            model = saved["source"] or saved["name"]
+        if score is None:
+            score = config["score"] if config["domain"] else None
+            if score is None and config["score"] != "reward":
+                raise BadSpecError(f"{path} was saved with the score '{config['score']}' of your own; give it as score=")
+        keywords = {name: config[name] for name in ("domain", "method", "rule", "space", "choice", "n_envs", "seed")}
+        agent = cls(model, score=score, detector=detector or config["detector"], **keywords)
+        if agent.agent.sha256 != saved["sha256"]:
+            raise BadAgentError(f"{path} belongs to other weights than {saved['source'] or saved['name']} has now")
+        agent.detected[:] = settings["detected"]
+        agent._episodes[:] = settings["episodes"]
+        if isinstance(agent.method, Napping):
+            for row in range(agent.n_envs):
+                prefix = f"{row}/"
+                table = {k.removeprefix(prefix): v for k, v in tables.items() if k.startswith(prefix)}
+                agent.method.principles.restore(row, table)
+        return agent
+
+    # ------------------------------------------------------------------------------------------------ internals
+
+    def _score(self, score: Score | Eval | str | None) -> Score:
+        if isinstance(score, Score):
+            return score
+        if callable(score):
+            return Score(getattr(score, "__name__", "custom"), score)
+        if self._domain is None:
+            if score is not None:
+                raise BadSpecError(f"score '{score}' is a name; names need domain=, else give a Score or a function")
+            return reward_score()
+        found: Score = self._domain.scores[check_name("score", score or self._domain.defaults.score, self._domain.scores)]
+        return found
+
+    def _detector(self, detector: Detector | str | None) -> Detector:
+        if isinstance(detector, Detector):
+            return detector
+        if self._domain is not None:
+            made: Detector = self._domain.make_detector(detector or "rolling-mean", self.n_envs)
+            return made
+        if detector == "rolling-mean":
+            raise BadSpecError("detector 'rolling-mean' needs limits: give detect.RollingMean(n_envs, low=..., high=...)")
+        kind: type[Detector] = detectors.get(detector or "given")
+        return kind(self.n_envs)
+
+    def _info(self) -> Info:
+        shape = self.agent.observation_shape or ()
+        centre, scale = np.zeros(shape), np.ones(shape)
+        if self._domain is not None:
+            centre, scale = self._domain.observation_centre, self._domain.observation_scale
+        return Info(
+            self.score, shape, centre, scale, self.config["rule"], self.config["space"], {"choice": self.config["choice"]}
+        )
+
+    def _batch(self, observation: Any) -> tuple[Any, bool]:
+        """The observation with a batch axis, and whether it came without one."""
+        if isinstance(observation, tuple) and len(observation) == 2 and isinstance(observation[1], dict):
+            raise BadObservationError(
+                "a tuple (observation, info) was given: unpack it first, `observation, info = env.reset()`"
+            )
+        if isinstance(observation, dict):
+            batch = {name: np.asarray(value) for name, value in observation.items()}
+            shapes = self.agent.key_shapes
+            is_single = all(value.ndim == len(shapes.get(name, ())) for name, value in batch.items())
+            return ({name: value[None] for name, value in batch.items()} if is_single else batch), is_single
+        array = np.asarray(observation)
+        shape = self.agent.observation_shape
+        is_single = shape is None or array.ndim == len(shape)
+        return (array[None] if is_single else array), is_single
+
+    def _rows_of(self, batch: Any) -> Rows:
+        n = len(next(iter(batch.values()))) if isinstance(batch, dict) else len(batch)
+        if n > self.n_envs:
+            raise BadObservationError(f"a batch of {n} observations was given; make the agent with n_envs={n}")
+        return self._rows[:n]
+
+    def _decision(self, rows: Rows, batch: Any) -> Decision:
+        """What the agent wanted there: from the last predict() if that was about it, else asked again."""
+        if self._last is not None and self._is_fresh[rows].all():
+            seen, decision = self._last
+            if len(decision.actions) > rows[-1] and _equal(_take(seen, rows), batch):
+                return Decision(decision.actions[rows], decision.model_states[rows], decision.preferences[rows])
+        decision = self.method.forward(rows, batch)
+        self.method.act(rows, batch, decision)
+        return decision
+
+    def _end_episodes(self, rows: Rows) -> None:
+        self.method.end_episode(rows)
+        self._episodes[rows] += 1
+        self.detected[rows] |= self.detector.end_episode(rows, self._returns[rows], self._episodes[rows])
+        self._returns[rows] = 0.0
+
+
+class _Observed(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Tells the agent about every step."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any], agent: NappingAgent, index: int) -> None:
+        super().__init__(env)
+        self._agent, self._index = agent, index
+        self._observation: Any = None
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        self._observation, info = self.env.reset(seed=seed, options=options)
+        return self._observation, info
+
+    def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
+        following, reward, terminated, truncated, info = self.env.step(action)
+        self._agent.observe(self._observation, action, following, reward, terminated, truncated, self._index)
+        self._observation = following
+        return following, reward, terminated, truncated, info
+
+
+def _take(batch: Any, rows: Rows) -> Any:
+    return {name: value[rows] for name, value in batch.items()} if isinstance(batch, dict) else batch[rows]
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(np.array_equal(a[name], b[name]) for name in a)
+    return np.array_equal(a, b)
+
+
+def _signs(observation: NDArray[np.floating[Any]]) -> str:
+    """Words for observations that have no names."""
+    return ", ".join(f"obs[{i}] {'>' if value > 0 else '<='} 0" for i, value in enumerate(observation[:8]))
+
+

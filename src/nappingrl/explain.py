@@ -1,0 +1,45 @@
+"""Principles as readable rules: "in this situation, where the agent wants x, now do y"."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Describe = Callable[[NDArray[np.floating[Any]]], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """All principles that read alike."""
+
+    situation: str
+    wanted: str
+    now: tuple[str, ...]
+    """One action where the principles are closed, several while they are open."""
+    regions: int
+    visits: int
+    score: float
+    """Best scores seen, averaged over visits."""
+
+    def __str__(self) -> str:
+        now = f"now {self.now[0]}" if len(self.now) == 1 else f"still trying {' or '.join(self.now)}"
+        if self.now == (self.wanted,):
+            now = f"still {self.wanted}"
+        regions = f" in {self.regions} regions" if self.regions > 1 else ""
+        return f"{self.situation}: wanted {self.wanted}, {now}; {self.visits} visits{regions}, score {self.score:.2g}"
+
+
+def read_rules(table: Mapping[str, NDArray[Any]], describe: Describe, action_names: Sequence[str]) -> list[Rule]:
+    """Group the principles of one trial (`Principles.table`) into rules, the most visited first."""
+    groups: dict[tuple[str, str, tuple[str, ...]], list[int]] = {}
+    for i, situation in enumerate(table["situation"]):
+        now = tuple(action_names[a] for a in np.flatnonzero(table["candidates"][i]))
+        groups.setdefault((describe(situation), action_names[table["wanted"][i]], now), []).append(i)
+    rules = []
+    for (situation, wanted, now), members in groups.items():
+        visits = table["visits"][members]
+        score = float(np.average(table["best"][members], weights=visits))
+        rules.append(Rule(situation, wanted, now, len(members), int(visits.sum()), score))
+    return sorted(rules, key=lambda rule: -rule.visits)

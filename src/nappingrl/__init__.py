@@ -7,7 +7,7 @@ from gymnasium import register
 
 if TYPE_CHECKING:
     from nappingrl.adapter import NappingAgent as NappingAgent
-    from nappingrl.agents import load as load_agent
+    from nappingrl.agents import load as load_agent  # noqa: F401
     from nappingrl.principles import Principles as Principles
     from nappingrl.score import Score as Score
     from nappingrl.trials.launch import run as run

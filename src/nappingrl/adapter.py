@@ -90,7 +90,7 @@ class NappingAgent:
         self._last: tuple[Any, Decision] | None = None  # what predict() last saw and decided
         self._is_fresh = np.zeros(n_envs, np.bool_)  # predicted and not yet observed
         stream = np.random.SeedSequence(seed)
-        self.method.start(self._rows, stream.generate_state(n_envs, np.uint64))
+        self.method.start(self._rows, stream.generate_state(n_envs, np.uint64).astype(np.uint64))
         self.detected = self.detector.start(self._rows, 0).copy()
         """Per environment: has the novelty been detected."""
 
@@ -176,7 +176,7 @@ class NappingAgent:
             "episodes": self._episodes.tolist(),
         }
         arrays = io.BytesIO()
-        tables = {}
+        tables: dict[str, Any] = {}
         if isinstance(self.method, Napping):
             for row in range(self.n_envs):
                 tables |= {f"{row}/{name}": array for name, array in self.method.principles.table(row).items()}
@@ -201,13 +201,17 @@ class NappingAgent:
                 tables = dict(np.load(io.BytesIO(archive.read("principles.npz")), allow_pickle=False))
             config, saved = settings["config"], settings["agent"]
         except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
-            raise BadAgentError(f"{path} is not a saved NappingAgent ({error}); give a file that save() wrote") from error
+            raise BadAgentError(
+                f"{path} is not a saved NappingAgent ({error}); give a file that save() wrote"
+            ) from error
         if model is None:
             model = saved["source"] or saved["name"]
         if score is None:
             score = config["score"] if config["domain"] else None
             if score is None and config["score"] != "reward":
-                raise BadSpecError(f"{path} was saved with the score '{config['score']}' of your own; give it as score=")
+                raise BadSpecError(
+                    f"{path} was saved with the score '{config['score']}' of your own; give it as score="
+                )
         keywords = {name: config[name] for name in ("domain", "method", "rule", "space", "choice", "n_envs", "seed")}
         agent = cls(model, score=score, detector=detector or config["detector"], **keywords)
         if agent.agent.sha256 != saved["sha256"]:
@@ -232,7 +236,9 @@ class NappingAgent:
             if score is not None:
                 raise BadSpecError(f"score '{score}' is a name; names need domain=, else give a Score or a function")
             return reward_score()
-        found: Score = self._domain.scores[check_name("score", score or self._domain.defaults.score, self._domain.scores)]
+        found: Score = self._domain.scores[
+            check_name("score", score or self._domain.defaults.score, self._domain.scores)
+        ]
         return found
 
     def _detector(self, detector: Detector | str | None) -> Detector:
@@ -242,7 +248,9 @@ class NappingAgent:
             made: Detector = self._domain.make_detector(detector or "rolling-mean", self.n_envs)
             return made
         if detector == "rolling-mean":
-            raise BadSpecError("detector 'rolling-mean' needs limits: give detect.RollingMean(n_envs, low=..., high=...)")
+            raise BadSpecError(
+                "detector 'rolling-mean' needs limits: give detect.RollingMean(n_envs, low=..., high=...)"
+            )
         kind: type[Detector] = detectors.get(detector or "given")
         return kind(self.n_envs)
 
@@ -252,7 +260,13 @@ class NappingAgent:
         if self._domain is not None:
             centre, scale = self._domain.observation_centre, self._domain.observation_scale
         return Info(
-            self.score, shape, centre, scale, self.config["rule"], self.config["space"], {"choice": self.config["choice"]}
+            self.score,
+            shape,
+            centre,
+            scale,
+            self.config["rule"],
+            self.config["space"],
+            {"choice": self.config["choice"]},
         )
 
     def _batch(self, observation: Any) -> tuple[Any, bool]:
@@ -326,5 +340,3 @@ def _equal(a: Any, b: Any) -> bool:
 def _signs(observation: NDArray[np.floating[Any]]) -> str:
     """Words for observations that have no names."""
     return ", ".join(f"obs[{i}] {'>' if value > 0 else '<='} 0" for i, value in enumerate(observation[:8]))
-
-

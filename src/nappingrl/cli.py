@@ -13,16 +13,17 @@ import tyro
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from tyro.conf import Positional
 
 from nappingrl.errors import NappingError
-
-Positional = tyro.conf.Positional
 
 
 class Command(Protocol):
     """A sub-command: a record of its options that can be called."""
 
-    def __call__(self) -> None: ...
+    def __call__(self) -> None:
+        """Do it."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class List:
     """Print one JSON object instead of tables."""
 
     def __call__(self) -> None:
+        """Print the tables."""
         from nappingrl.agents import zoo_names
         from nappingrl.methods.napping import CHOICES, SPACES
         from nappingrl.principles import RULES
@@ -116,6 +118,7 @@ class Run:
     """Print one JSON object on the last line of standard output."""
 
     def __call__(self) -> None:
+        """Run, then print the summary."""
         from nappingrl.agents import load
         from nappingrl.methods.napping import CHOICES
         from nappingrl.registry import check_name
@@ -127,7 +130,8 @@ class Run:
         check_name("choice", self.choice, CHOICES)
         spec = RunSpec(
             self.domain, self.agent, self.method, self.novelty, self.trials, self.seed, self.strength, self.rule,
-            self.space, self.score, self.detector, self.protocol, {} if self.choice == "random" else {"choice": self.choice},
+            self.space, self.score, self.detector, self.protocol,
+            {} if self.choice == "random" else {"choice": self.choice},
         ).complete()  # fmt: skip
         agent = load(self.agent, self.domain)
         out = self.out or _fresh_folder(f"{self.domain}-{agent.name}-{self.method}")
@@ -136,7 +140,10 @@ class Run:
             with _progress(f"{self.domain} {agent.name} {self.method}") as on_progress:
                 folder = run_into(out, spec, agent, self.workers or default_workers(), on_progress, _command_line())
         except KeyboardInterrupt:
-            print(f"napping: stopped; finished parts are safe. Continue with the same command and --out {out}", file=sys.stderr)
+            print(
+                f"napping: stopped; finished parts are safe. Continue with the same command and --out {out}",
+                file=sys.stderr,
+            )
             raise
         summary = summarise_folder(folder, time.perf_counter() - started)
         if self.json:
@@ -163,6 +170,7 @@ class Report:
     """Print one JSON object on the last line of standard output."""
 
     def __call__(self) -> None:
+        """Write the picture and the page, print the table."""
         from nappingrl.errors import BadSpecError
         from nappingrl.registry import check_name
         from nappingrl.report import figures, page
@@ -206,10 +214,13 @@ class Train:
     """Default: the recipe's."""
 
     def __call__(self) -> None:
+        """Train, then print the card."""
         from nappingrl.agents.training import train
 
         with _progress(f"train {self.domain} {self.agent}") as on_progress:
-            card = train(self.domain, self.agent, self.out, seed=self.seed, total_steps=self.total_steps, on_progress=on_progress)
+            card = train(
+                self.domain, self.agent, self.out, seed=self.seed, total_steps=self.total_steps, on_progress=on_progress
+            )
         print(json.dumps(card, indent=2))
 
 
@@ -226,6 +237,7 @@ class Bench:
     """Print one JSON object on the last line of standard output."""
 
     def __call__(self) -> None:
+        """Measure, then print."""
         from nappingrl.bench import measure
 
         with _progress("bench") as on_progress:

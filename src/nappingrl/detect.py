@@ -1,6 +1,5 @@
-"""Novelty detectors: has the world changed? State is kept per trial; what is detected stays detected (the engine latches it)."""
+"""Novelty detectors: has the world changed? State is kept per trial; the engine latches what is detected."""
 
-from abc import ABC
 from math import inf
 
 import numpy as np
@@ -8,7 +7,7 @@ import numpy as np
 from nappingrl.arrays import Flags, Floats, Rows, Transition
 
 
-class Detector(ABC):
+class Detector:
     """Watches n trials. Any of the three calls may raise an alarm for some of the rows it is given.
 
     Episodes are numbered as in the paper: -40..-1 before the novelty, 0..39 after it.
@@ -53,9 +52,7 @@ class RollingMean(Detector):
     With first = -inf it judges as soon as the window is full, which is what an agent outside a trial needs.
     """
 
-    def __init__(
-        self, n: int, low: float = -inf, high: float = inf, window: int = 5, first: float = 5
-    ) -> None:
+    def __init__(self, n: int, low: float = -inf, high: float = inf, window: int = 5, first: float = 5) -> None:
         super().__init__(n)
         self.low, self.high, self.window, self.first = low, high, window, first
         self._returns = np.zeros((n, window))
@@ -71,5 +68,5 @@ class RollingMean(Detector):
         self._returns[rows, self._seen[rows] % self.window] = returns
         self._seen[rows] += 1
         mean = self._returns[rows].mean(axis=1)
-        outside = (mean < self.low) | (mean > self.high)
+        outside: Flags = (mean < self.low) | (mean > self.high)
         return outside & (self._seen[rows] >= self.window) & (next_episodes >= self.first)

@@ -35,7 +35,7 @@ def read_rules(table: Mapping[str, NDArray[Any]], describe: Describe, action_nam
     """Group the principles of one trial (`Principles.table`) into rules, the most visited first."""
     groups: dict[tuple[str, str, tuple[str, ...]], list[int]] = {}
     for i, situation in enumerate(table["situation"]):
-        now = tuple(action_names[a] for a in np.flatnonzero(table["candidates"][i]))
+        now = tuple(action_names[a] for a in np.flatnonzero(table["candidates"][i]).tolist())
         groups.setdefault((describe(situation), action_names[table["wanted"][i]], now), []).append(i)
     rules = []
     for (situation, wanted, now), members in groups.items():

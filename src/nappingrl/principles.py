@@ -23,7 +23,7 @@ a single agent is a batch of one. Four readings of the update exist:
 - fallback: every action is judged once, the agent's own included, and the best scorer is kept.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -68,12 +68,12 @@ class Principles:
         self.n_open = np.zeros(n, np.int64)
         self._keys = np.zeros(n, np.uint64)
         self._draws = np.zeros(n, np.uint64)
-        self._bounds = np.zeros(PAGE, np.float32)
+        self._last = np.full(n, -1)  # the region each trial was in: a good first guess
 
     @property
     def n_regions(self) -> NDArray[np.int64]:
         """How many principles each trial has, (n,)."""
-        return self._sites.plots.count
+        return self._sites.plots.n_sites
 
     def start(self, rows: Rows, keys: Keys) -> None:
         """A new trial begins in `rows`; `keys` seed its random choice of candidates."""
@@ -90,13 +90,10 @@ class Principles:
         An open principle draws a candidate from the trial's own random stream; with `order` (m, n_actions) it takes
         the first one in that order.
         """
-        plots = self._sites.plots
-        if self._bounds.size < plots.pages.shape[1] * PAGE:
-            self._bounds = np.zeros(plots.pages.shape[1] * PAGE, np.float32)
         actions, regions = wanted.copy(), np.full(len(rows), -1)
         _select(
-            plots, self._book, self._rule, rows, model_states, wanted, _NO_ORDER if order is None else order,
-            self._keys, self._draws, self._bounds, actions, regions,
+            self._sites.plots, self._book, self._rule, rows, model_states, wanted,
+            _NO_ORDER if order is None else order, self._keys, self._draws, self._last, actions, regions,
         )  # fmt: skip
         return actions, regions
 
@@ -113,7 +110,8 @@ class Principles:
         situations: Observations | None = None,
     ) -> None:
         """Algorithm 2: learn from the scores of the executed actions; `regions` are those that `select` found."""
-        self._make_room(rows)
+        self._sites.make_room(rows)
+        self._grow_book()
         m = len(rows)
         if situations is None:
             situations = np.zeros((m, self._book.situation.shape[2]), np.float32)
@@ -125,28 +123,24 @@ class Principles:
         )  # fmt: skip
         self._sites.after_growth(created)
 
-    def table(self, row: int) -> dict[str, NDArray[np.generic]]:
+    def table(self, row: int) -> dict[str, NDArray[Any]]:
         """The principles of one trial in the order of creation, as named arrays."""
         at = self._sites.addresses(row)
         plots = self._sites.plots
-        return {"site": plots.site[at], "wanted": plots.wanted[at]} | {
-            name: array[at] for name, array in self._book._asdict().items()
-        }
+        table: dict[str, NDArray[Any]] = {"site": plots.site[at], "wanted": plots.wanted[at]}
+        return table | {name: array[at] for name, array in self._book._asdict().items()}
 
-    def restore(self, row: int, table: dict[str, NDArray[np.generic]]) -> None:
+    def restore(self, row: int, table: dict[str, NDArray[Any]]) -> None:
         """Put back what `table` gave."""
         self.start(np.array([row]), self._keys[[row]])
-        for i in range(len(table["wanted"])):
-            self._make_room(np.array([row]))
-            add_site(self._sites.plots, row, table["site"][i], int(table["wanted"][i]))
-            page, place = self._sites.plots.pages[row, i // PAGE], i % PAGE
-            for name, array in self._book._asdict().items():
-                array[page, place] = table[name][i]
+        self._sites.put(row, table["site"], table["wanted"])
+        self._grow_book()
+        at = self._sites.addresses(row)
+        for name, array in self._book._asdict().items():
+            array[at] = table[name]
         self.n_open[row] = int((table["candidates"].sum(axis=1) > 1).sum())
-        self._sites.after_growth(len(table["wanted"]))
 
-    def _make_room(self, rows: Rows) -> None:
-        self._sites.make_room(rows)
+    def _grow_book(self) -> None:
         while len(self._book.best) < self._sites.pool:
             self._book = Book(*(doubled(array) for array in self._book))
 
@@ -160,14 +154,14 @@ _NO_ORDER = np.zeros((0, 0), np.int64)
 @njit(cache=True)
 def _select(
     plots: Plots, book: Book, rule: int, rows: Rows, model_states: ModelStates, wanted: Actions, order: Actions,
-    keys: Keys, draws: Keys, bounds: NDArray[np.float32], actions: Actions, regions: Rows,
+    keys: Keys, draws: Keys, last: Rows, actions: Actions, regions: Rows,
 ) -> None:  # fmt: skip
     for m in range(rows.shape[0]):
         row = rows[m]
         # paper (text): the first region covers all the space where the agent wants its action.
         same_key = wanted[m] if rule == _TEXT else -1
-        region = nearest(plots, row, model_states[m], same_key, bounds)
-        regions[m] = region
+        region = nearest(plots, row, model_states[m], same_key, last[row])
+        regions[m] = last[row] = region
         if region < 0:
             continue
         page, j = plots.pages[row, region // PAGE], region % PAGE
@@ -181,7 +175,7 @@ def _select(
         elif _size(eligible) == 1:
             actions[m] = _pick(eligible, 0)
         else:
-            actions[m] = _pick(eligible, _draw(keys[row], draws[row]) % np.uint64(_size(eligible)))
+            actions[m] = _pick(eligible, int(_draw(keys[row], draws[row]) % np.uint64(_size(eligible))))
             draws[row] += np.uint64(1)
 
 
@@ -207,9 +201,9 @@ def _pick(actions: NDArray[np.bool_], index: int) -> int:
 @njit(cache=True)
 def _first(actions: NDArray[np.bool_], order: Actions) -> int:
     """The first action of a set in the given order."""
-    for a in order:
-        if actions[a]:
-            return a
+    for i in range(order.shape[0]):
+        if actions[order[i]]:
+            return int(order[i])
     return -1
 
 
@@ -237,7 +231,9 @@ def _update(
         is_good, is_split = score >= thre, False
         page, j = plots.pages[row, region // PAGE], region % PAGE
         if region >= 0 and plots.wanted[page, j] == a_agent:
-            principle = _Principle(book.candidates[page, j], book.tested[page, j], book.best[page], book.best_action[page], j)
+            principle = _Principle(
+                book.candidates[page, j], book.tested[page, j], book.best[page], book.best_action[page], j
+            )
             principle.tested[a] = True
             book.visits[page, j] += 1
             was_open = _size(principle.candidates) > 1
@@ -286,9 +282,7 @@ class _Principle(NamedTuple):
 
 
 @njit(cache=True)
-def _judge_printed(
-    p: _Principle, is_open: bool, a: int, score: float, thre: float, sup: float, revised: bool
-) -> bool:
+def _judge_printed(p: _Principle, is_open: bool, a: int, score: float, thre: float, sup: float, revised: bool) -> bool:
     """The cases of Algorithm 2 in the paper's order; True asks for a new principle."""
     best = p.best[p.j]
     if score == sup and is_open:

@@ -3,7 +3,8 @@
 Sites live in pages of one pool; a trial owns a list of pages, so it can grow without limit and gives its pages back
 when it ends. Beside each site stands its *shadow*: its coordinates along the few leading principal directions of the
 sites. The distance between two shadows never exceeds the distance between the points, so most sites are ruled out by
-their shadow alone and the search stays exact. Directions only decide how fast it is, never what it finds.
+their shadow alone, whole pages of them by the box around their shadows, and the search stays exact. Directions,
+boxes and the first guess only decide how fast it is, never what it finds.
 """
 
 from typing import Any, NamedTuple
@@ -30,7 +31,7 @@ class Plots(NamedTuple):
 
     pages: NDArray[np.int64]
     """(n, p): page numbers of each trial."""
-    count: NDArray[np.int64]
+    n_sites: NDArray[np.int64]
     """(n,): sites of each trial."""
     reach: NDArray[np.float32]
     """(n,): largest norm of a site of each trial."""
@@ -38,6 +39,8 @@ class Plots(NamedTuple):
     """(pool, PAGE, dim)."""
     shadow: NDArray[np.float32]
     """(pool, SHADOW, PAGE)."""
+    box: NDArray[np.float32]
+    """(pool, 2, SHADOW): least and greatest shadow of a page."""
     directions: NDArray[np.float64]
     """(dim, SHADOW), orthonormal columns."""
     wanted: NDArray[np.int64]
@@ -55,10 +58,11 @@ class Sites:
         self._created, self._fits = 0, list(_FITS if dim > SHADOW else ())
         self.plots = Plots(
             pages=np.zeros((n, 1), np.int64),
-            count=np.zeros(n, np.int64),
+            n_sites=np.zeros(n, np.int64),
             reach=np.zeros(n, np.float32),
             site=np.zeros((n, PAGE, dim), np.float32),
             shadow=np.zeros((n, shadow, PAGE), np.float32),
+            box=np.zeros((n, 2, shadow), np.float32),
             directions=np.eye(dim, shadow),
             wanted=np.zeros((n, PAGE), np.int64),
         )
@@ -73,12 +77,12 @@ class Sites:
         for row in rows:
             self._free.extend(self.plots.pages[row, : self._allocated[row]].tolist())
         self._allocated[rows] = 0
-        self.plots.count[rows] = 0
+        self.plots.n_sites[rows] = 0
         self.plots.reach[rows] = 0
 
     def make_room(self, rows: Rows) -> None:
         """See to it that each of these trials can take one more site."""
-        for row in rows[self.plots.count[rows] == self._allocated[rows] * PAGE]:
+        for row in rows[self.plots.n_sites[rows] == self._allocated[rows] * PAGE]:
             if not self._free:
                 self._free = list(range(self.pool, 2 * self.pool))
                 self._grow()
@@ -96,25 +100,50 @@ class Sites:
 
     def addresses(self, row: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Page and place of each site of a trial, in the order of creation."""
-        index = np.arange(self.plots.count[row])
+        index = np.arange(self.plots.n_sites[row])
         return self.plots.pages[row, index // PAGE], index % PAGE
 
     def _grow(self) -> None:
         plots = self.plots
         self.plots = plots._replace(
-            site=doubled(plots.site), shadow=doubled(plots.shadow), wanted=doubled(plots.wanted)
+            site=doubled(plots.site),
+            shadow=doubled(plots.shadow),
+            box=doubled(plots.box),
+            wanted=doubled(plots.wanted),
         )
 
     def _fit_directions(self) -> None:
-        held = [self.plots.site[self.addresses(row)] for row in range(self.n) if self.plots.count[row]]
+        held = [self.plots.site[self.addresses(row)] for row in range(self.n) if self.plots.n_sites[row]]
         points = np.concatenate(held).astype(np.float64)
         sample = points[:: -(-len(points) // _FIT_SAMPLE)]
         _, _, directions = np.linalg.svd(sample - sample.mean(axis=0), full_matrices=False)
         if len(directions) < SHADOW:
             return
-        fitted = np.ascontiguousarray(directions[:SHADOW].T)
-        shadow = np.ascontiguousarray((self.plots.site @ fitted).transpose(0, 2, 1), np.float32)
-        self.plots = self.plots._replace(directions=fitted, shadow=shadow)
+        self.plots = self.plots._replace(directions=np.ascontiguousarray(directions[:SHADOW].T))
+        for row in np.flatnonzero(self.plots.n_sites):
+            self._cast_shadows(int(row))
+
+    def _cast_shadows(self, row: int) -> None:
+        """Shadows and boxes of all sites of a trial, anew."""
+        plots = self.plots
+        pages, places = self.addresses(row)
+        shades = (plots.site[pages, places] @ plots.directions).astype(np.float32)
+        plots.shadow[pages, :, places] = shades
+        for first in range(0, len(pages), PAGE):
+            members = shades[first : first + PAGE]
+            plots.box[pages[first]] = members.min(axis=0), members.max(axis=0)
+
+    def put(self, row: int, points: NDArray[np.float32], wanted: NDArray[np.int64]) -> None:
+        """Give an empty trial these sites at once."""
+        for _ in range(0, len(points), PAGE):
+            self.make_room(np.array([row]))
+            self.plots.n_sites[row] = min(self.plots.n_sites[row] + PAGE, len(points))
+        at = self.addresses(row)
+        self.plots.site[at], self.plots.wanted[at] = points, wanted
+        if len(points):
+            self.plots.reach[row] = np.sqrt((points.astype(np.float64) ** 2).sum(axis=1).max()) * _RELATIVE
+        self._cast_shadows(row)
+        self.after_growth(len(points))
 
 
 def doubled(array: NDArray[Any]) -> NDArray[Any]:
@@ -149,60 +178,64 @@ def squared_distance(a: NDArray[np.float32], b: NDArray[np.float32]) -> np.float
 
 
 @njit(cache=True)
-def nearest(
-    plots: Plots, row: int, query: NDArray[np.float32], wanted: int, bounds: NDArray[np.float32]
-) -> int:
+def nearest(plots: Plots, row: int, query: NDArray[np.float32], wanted: int, guess: int) -> int:
     """Index of the trial's site nearest to `query`, the earliest of equals; -1 if there is none.
 
-    With wanted >= 0 only sites made for that action count. `bounds` is scratch space for a number per site.
+    With wanted >= 0 only sites made for that action n_sites. `guess` is any site that may be near, or -1.
     """
-    n = plots.count[row]
-    k_shadow = plots.directions.shape[1]
-    shade = np.empty(k_shadow)
+    n = plots.n_sites[row]
+    shade = np.empty(plots.directions.shape[1], np.float64)
     cast_shadow(plots.directions, query, shade)
-    # The squared distance of the shadows, page by page; remember the smallest.
-    start, least = -1, np.float32(np.inf)
+    slack = _SLACK * (np.sqrt(squared_distance(query, np.zeros_like(query))) + plots.reach[row])
+    found, best, limit = -1, np.float32(np.inf), np.float32(np.inf)
+    if 0 <= guess < n and (wanted < 0 or plots.wanted[plots.pages[row, guess // PAGE], guess % PAGE] == wanted):
+        found, best = guess, squared_distance(plots.site[plots.pages[row, guess // PAGE], guess % PAGE], query)
+        limit = (np.sqrt(best) * _RELATIVE + slack) ** 2
+    bound = np.empty(PAGE, np.float32)
     for first in range(0, n, PAGE):
         page = plots.pages[row, first // PAGE]
-        bound = bounds[first : first + PAGE]
+        if box_bound(plots.box[page], shade) > limit:
+            continue
         bound[:] = 0
-        for k in range(k_shadow):
+        for k in range(shade.shape[0]):
             line, coordinate = plots.shadow[page, k], np.float32(shade[k])
             for j in range(PAGE):
                 d = line[j] - coordinate
                 bound[j] += d * d
         for j in range(min(PAGE, n - first)):
-            if bound[j] < least and (wanted < 0 or plots.wanted[page, j] == wanted):
-                least, start = bound[j], first + j
-    if start < 0:
-        return -1
-    # Full distance only for sites whose shadow does not rule them out.
-    slack = _SLACK * (np.sqrt(squared_distance(query, np.zeros_like(query))) + plots.reach[row])
-    found, best = start, squared_distance(plots.site[plots.pages[row, start // PAGE], start % PAGE], query)
-    limit = (np.sqrt(best) * _RELATIVE + slack) ** 2
-    for first in range(0, n, PAGE):
-        page = plots.pages[row, first // PAGE]
-        for j in range(min(PAGE, n - first)):
-            i = first + j
-            if bounds[i] <= limit and i != start and (wanted < 0 or plots.wanted[page, j] == wanted):
+            if bound[j] <= limit and (wanted < 0 or plots.wanted[page, j] == wanted):
                 distance = squared_distance(plots.site[page, j], query)
-                if distance < best or (distance == best and i < found):
-                    found, best = i, distance
+                if distance < best or (distance == best and first + j < found):
+                    found, best = first + j, distance
                     limit = (np.sqrt(best) * _RELATIVE + slack) ** 2
     return found
 
 
 @njit(cache=True)
+def box_bound(box: NDArray[np.float32], shade: NDArray[np.float64]) -> np.float32:
+    """Squared distance from a shadow to the box around a page's shadows."""
+    total = np.float32(0)
+    for k in range(shade.shape[0]):
+        coordinate = np.float32(shade[k])
+        d = max(box[0, k] - coordinate, coordinate - box[1, k], np.float32(0))
+        total += d * d
+    return total
+
+
+@njit(cache=True)
 def add_site(plots: Plots, row: int, point: NDArray[np.float32], wanted: int) -> int:
     """Store a site where room was made; returns its index."""
-    i = plots.count[row]
+    i: int = plots.n_sites[row]
     page, j = plots.pages[row, i // PAGE], i % PAGE
     plots.site[page, j] = point
     plots.wanted[page, j] = wanted
-    shade = np.empty(plots.directions.shape[1])
+    shade = np.empty(plots.directions.shape[1], np.float64)
     cast_shadow(plots.directions, point, shade)
     for k in range(shade.shape[0]):
-        plots.shadow[page, k, j] = shade[k]
+        s = np.float32(shade[k])
+        plots.shadow[page, k, j] = s
+        plots.box[page, 0, k] = s if j == 0 else min(s, plots.box[page, 0, k])
+        plots.box[page, 1, k] = s if j == 0 else max(s, plots.box[page, 1, k])
     plots.reach[row] = max(plots.reach[row], np.sqrt(squared_distance(point, np.zeros_like(point))))
-    plots.count[row] = i + 1
+    plots.n_sites[row] = i + 1
     return i

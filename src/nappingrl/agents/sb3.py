@@ -223,7 +223,7 @@ class LiveSB3Agent(TorchBackedAgent):
         space = policy.observation_space
         self.observation_shape = None if isinstance(space, spaces.Dict) else tuple(space.shape)
         if isinstance(space, spaces.Dict):
-            self.key_shapes = {key: tuple(part.shape) for key, part in space.spaces.items()}
+            self.key_shapes = {key: tuple(part.shape or ()) for key, part in space.spaces.items()}
         self.sha256 = hash_tensors(policy.state_dict())
 
     def weights(self) -> dict[str, NDArray[np.float32]]:

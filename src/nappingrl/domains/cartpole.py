@@ -160,4 +160,4 @@ def euler_step(state: Floats, parameters: Floats, action: int) -> bool:
     x_acc = temp - polemass_length * theta_acc * cos / total_mass
     state[0], state[1] = x + TIME_STEP * x_dot, x_dot + TIME_STEP * x_acc
     state[2], state[3] = theta + TIME_STEP * theta_dot, theta_dot + TIME_STEP * theta_acc
-    return abs(state[0]) > POSITION_LIMIT or abs(state[2]) > ANGLE_LIMIT
+    return bool(abs(state[0]) > POSITION_LIMIT or abs(state[2]) > ANGLE_LIMIT)

@@ -53,9 +53,7 @@ class DomainEnv(gymnasium.Env[Array, np.int64]):
         """The parameters in force."""
         return dict(zip(self.domain.parameters, self.domain.parameters_of(self._row)[0].tolist(), strict=True))
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Array, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
         """Begin an episode."""
         super().reset(seed=seed)
         params = _options(self.domain, options)
@@ -73,7 +71,7 @@ class DomainEnv(gymnasium.Env[Array, np.int64]):
             self.render()
         return self.domain.observe(self._row)[0], float(rewards[0]), bool(terminated[0]), False, {}
 
-    def render(self) -> NDArray[np.uint8] | None:  # type: ignore[override]
+    def render(self) -> NDArray[np.uint8] | None:
         """The picture as an array, or in a window."""
         if self.render_mode is None:
             gymnasium.logger.warn("render() called without a render_mode; make the environment with one")
@@ -137,7 +135,7 @@ class DomainVectorEnv(VectorEnv[Array, Array, Array]):
         self._ended = terminated | truncated
         return self.domain.observe(self._rows), rewards, terminated, truncated, {}
 
-    def render(self) -> tuple[NDArray[np.uint8], ...] | None:  # type: ignore[override]
+    def render(self) -> tuple[NDArray[np.uint8], ...] | None:
         """One picture per world."""
         if self.render_mode is None:
             return None

@@ -29,20 +29,19 @@ class CartPoleExpert:
         """Push to the side the line says, or the first action of the best beam."""
         states = observations.astype(np.float64)
         right = (plans[:, 1:5] * states).sum(axis=1) > 0
-        actions = right.astype(np.int64)
+        actions: Actions = right.astype(np.int64)
         for m in np.flatnonzero(plans[:, 0] == 1):
             actions[m] = _beam_search(states[m], plans[m, 1:])
         return actions
 
     def _plan_one(self, parameters: Floats) -> Floats:
         gains = np.concatenate([_switching_lines(), _lqr_lines(parameters)])
-        plans = np.hstack([np.zeros((len(gains), 1)), gains, np.zeros((len(gains), 1))])
-        survived = self._try(plans, parameters)
-        best = int(survived.argmax())
-        if survived[best] == CartPole.horizon:
-            return plans[best]
-        search = np.concatenate([[1.0], parameters])
-        return search if self._try(search[None], parameters)[0] > survived[best] else plans[best]
+        plans: NDArray[np.float64] = np.hstack([np.zeros((len(gains), 1)), gains, np.zeros((len(gains), 1))])
+        survived: Floats = self._try(plans, parameters)
+        line: Floats = plans[survived.argmax()]
+        search: Floats = np.concatenate([[1.0], parameters])
+        is_beaten = survived.max() < CartPole.horizon and self._try(search[None], parameters)[0] > survived.max()
+        return search if is_beaten else line
 
     def _try(self, plans: NDArray[np.float64], parameters: Floats) -> Floats:
         """Mean episode length of each plan over the same few starts."""
@@ -56,11 +55,12 @@ class CartPoleExpert:
             _, terminated = world.step(alive, self.act(each[alive], world.observe(alive)))
             lengths[alive] += 1
             alive = alive[~terminated]
-        return lengths.reshape(len(plans), _EPISODES).mean(axis=1)
+        means: Floats = lengths.reshape(len(plans), _EPISODES).mean(axis=1)
+        return means
 
 
 def _switching_lines() -> NDArray[np.float64]:
-    """theta + k w + c (x + v) = 0 for a few k and c."""
+    """Theta + k w + c (x + v) = 0 for a few k and c."""
     return np.array([[c, c, 1.0, k] for k in (0.02, 0.05, 0.1, 0.2, 0.4) for c in (0.0, 0.01, 0.03, 0.1)])
 
 
@@ -104,13 +104,13 @@ def _beam_search(start: Floats, parameters: Floats) -> int:
                     new_firsts[n] = action if depth == 0 else firsts[i]
                     n += 1
         if n == 0:
-            return firsts[0] if depth else 0
+            return int(firsts[0]) if depth else 0
         order = np.argsort(costs[:n])
         width = min(n, _BEAM)
         for i in range(width):
             states[i] = new_states[order[i]]
             firsts[i] = new_firsts[order[i]]
-    return firsts[0]
+    return int(firsts[0])
 
 
 class MountainCarExpert:
@@ -139,4 +139,5 @@ class MountainCarExpert:
             _, terminated = world.step(running, self.act(each[running], world.observe(running)))
             lengths[running] += 1
             running = running[~terminated]
-        return plans[lengths.reshape(2, _EPISODES).mean(axis=1).argmin()]
+        best: Floats = plans[lengths.reshape(2, _EPISODES).mean(axis=1).argmin()]
+        return best

@@ -17,7 +17,8 @@ RANGES = {"force": (0.0001, 0.02), "gravity": (0.0001, 0.005)}
 
 
 def _with_velocity(obs: Observations, action: Actions, obs2: Observations, reward: Floats, end: Flags) -> Floats:
-    return (action - 1) * np.sign(obs2[:, 1].astype(np.float64))
+    push: Floats = action - np.ones(len(action))
+    return push * np.sign(obs2[:, 1].astype(np.float64))
 
 
 def _from_rest_right(obs: Observations, action: Actions, obs2: Observations, reward: Floats, end: Flags) -> Floats:
@@ -45,7 +46,10 @@ class MountainCar(Domain):
     title = "MountainCar"
     parameters = {"force": 0.001, "gravity": 0.0025}  # noqa: RUF012
     observation_names = ("position", "velocity")
-    observation_words = (("left of the valley's floor", "right of the valley's floor"), ("rolling left", "rolling right"))
+    observation_words = (
+        ("left of the valley's floor", "right of the valley's floor"),
+        ("rolling left", "rolling right"),
+    )
     observation_low = np.array([POSITION_MIN, -MAX_SPEED], np.float32)
     observation_high = np.array([POSITION_MAX, MAX_SPEED], np.float32)
     observation_centre = np.array([-math.pi / 6, 0.0])

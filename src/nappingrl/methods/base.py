@@ -1,6 +1,5 @@
 """The contract of a method: what it does with experience."""
 
-from abc import ABC
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -41,7 +40,7 @@ class Info:
     """Only handed to privileged methods."""
 
 
-class Method(ABC):
+class Method:
     """Acts for n trials in lock step. The default is the frozen agent: acts as it wants and learns nothing."""
 
     privileged = False

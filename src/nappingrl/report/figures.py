@@ -28,7 +28,7 @@ def _pyplot() -> Any:
 
 
 def curves(runs: list[Run], path: Path, statistic: str = "median") -> Path:
-    """Return per post-novelty episode: the median (or mean) over trials, with the middle half of the trials as a band."""
+    """Return per post-novelty episode: median or mean over trials, and the middle half of the trials as a band."""
     plt = _pyplot()
     figure, axes = plt.subplots(figsize=(7.2, 4.2), constrained_layout=True)
     for i, (manifest, rows) in enumerate(runs):
@@ -42,7 +42,9 @@ def curves(runs: list[Run], path: Path, statistic: str = "median") -> Path:
             level = pre["return"].to_numpy().mean()
             axes.plot([-3, -0.5], [level, level], dash, color=colour, linewidth=2)
     axes.axvline(-0.25, color="grey", linewidth=1)
-    axes.annotate("before | after the novelty", (-0.25, 1.01), xycoords=("data", "axes fraction"), ha="center", fontsize=8)
+    axes.annotate(
+        "before | after the novelty", (-0.25, 1.01), xycoords=("data", "axes fraction"), ha="center", fontsize=8
+    )
     axes.set_xlabel("post-novelty episode")
     axes.set_ylabel(f"return ({statistic}, middle half of the trials)")
     axes.grid(alpha=0.25)

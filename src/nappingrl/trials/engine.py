@@ -58,9 +58,7 @@ class Engine:
             self._lengths[rows] += 1
             self._returns[rows] += rewards
             truncated = (self._lengths[rows] >= self.domain.horizon) & ~terminated
-            transition = Transition(
-                observations, decision, actions, next_observations, rewards, terminated, truncated
-            )
+            transition = Transition(observations, decision, actions, next_observations, rewards, terminated, truncated)
             self._latch(rows, self.detector.step(rows, transition), self._lengths[rows])
             self.method.learn(rows, transition, self._detected[rows])
             observations = next_observations
@@ -118,9 +116,10 @@ class Engine:
         self._episode[rows] += 1
         alarms = self.detector.end_episode(rows, returns, self._episode[rows] + self.first_episode)
         self._latch(rows, alarms, np.zeros(len(rows), np.int64))
-        over = self._episode[rows] == len(self.phase_names)
+        over: Flags = self._episode[rows] == len(self.phase_names)
         self._begin_episodes(rows[~over])
-        return rows[over]
+        done: Rows = rows[over]
+        return done
 
     def _latch(self, rows: Rows, alarms: Flags, steps: Rows) -> None:
         """What is detected stays detected; remember the step of the episode at which it was."""

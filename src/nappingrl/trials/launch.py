@@ -137,7 +137,7 @@ class _Counter(Protocol):
     def get_lock(self) -> Any: ...
 
 
-class _Stopped(Exception):
+class _StoppedError(Exception):
     """Raised inside a worker when the parent gives up."""
 
 
@@ -158,7 +158,7 @@ def _work(chunk: int) -> pl.DataFrame:
 
     def on_episodes(count: int) -> None:
         if stop.is_set() or os.getppid() != parent:
-            raise _Stopped
+            raise _StoppedError
         with counter.get_lock():
             counter.value += count
 

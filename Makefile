@@ -1,0 +1,50 @@
+# `make demo` and `make test` work on a fresh checkout: they make .venv/ and install what they need.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: demo test test-all bench lint docs clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo      a CartPole experiment: table, picture, page (minutes)"
+	@echo "make test      linters, types, import rules and all tests"
+	@echo "make test-all  the same with the slow tests"
+	@echo "make bench     the engine against the loop a user would write"
+	@echo "make lint      linters, types and import rules only"
+	@echo "make docs      build the documentation into site/"
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@touch $(READY)
+
+demo: $(READY)
+	rm -rf demo
+	@for agent in ppo dqn; do for method in frozen napping; do \
+	  $(BIN)/napping run cartpole --agent $$agent --method $$method --trials 256 --seed 1 --out demo/$$agent-$$method > /dev/null || exit 1; \
+	done; done
+	$(BIN)/napping report demo/ppo-frozen demo/ppo-napping demo/dqn-frozen demo/dqn-napping --out demo
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/codespell src tests docs README.md CONTRIBUTING.md CHANGELOG.md
+
+test: lint
+	$(BIN)/pytest -n 2 -m "not slow"
+
+test-all: lint
+	$(BIN)/pytest -n 2
+
+bench: $(READY)
+	$(BIN)/napping bench
+
+docs: $(READY)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
+	$(BIN)/zensical build --clean
+
+clean:
+	rm -rf .venv demo site .numba_cache

@@ -5,6 +5,7 @@ import json
 import os
 import zipfile
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -80,7 +81,7 @@ def make_agent(domain: str) -> Agent:
     sizes = (int(np.prod(kind.observation_low.shape)), HIDDEN, len(kind.action_names))
     layers = [
         (rng.normal(size=(a, b)).astype(np.float32), rng.normal(size=b).astype(np.float32))
-        for a, b in zip(sizes, sizes[1:], strict=False)
+        for a, b in pairwise(sizes)
     ]
     return MlpAgent("random", layers, "tanh", observation_shape=kind.observation_low.shape)
 

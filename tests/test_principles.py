@@ -793,7 +793,7 @@ def test_search_with_many_ties(rule: str, dim: int, offset: float) -> None:
 
 def test_everything_forgotten_after_many_regions() -> None:
     """Many regions at once, then none at all: the search structure has nothing left to look at."""
-    n, dim = 1100, 16
+    n, dim = 2100, 16
     rows, wanted = np.arange(n), np.zeros(n, np.int64)
     states = as_states(np.random.default_rng(0).normal(size=(n, dim)))
     principles = Principles(n, 3, dim, rule="text")

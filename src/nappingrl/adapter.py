@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import nappingrl
 from nappingrl.agents import load as load_agent
 from nappingrl.agents.base import Agent
-from nappingrl.arrays import Decision, Rows, Transition
+from nappingrl.arrays import Decision, Rows, Transition, take
 from nappingrl.detect import Detector
 from nappingrl.errors import BadAgentError, BadObservationError, BadSpecError
 from nappingrl.explain import Rule, read_rules
@@ -295,7 +295,7 @@ class NappingAgent:
         """What the agent wanted there: from the last predict() if that was about it, else asked again."""
         if self._last is not None and self._is_fresh[rows].all():
             seen, decision = self._last
-            if len(decision.actions) > rows[-1] and _equal(_take(seen, rows), batch):
+            if len(decision.actions) > rows[-1] and _equal(take(seen, rows), batch):
                 return Decision(decision.actions[rows], decision.model_states[rows], decision.preferences[rows])
         decision = self.method.forward(rows, batch)
         self.method.act(rows, batch, decision)
@@ -325,10 +325,6 @@ class _Observed(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._agent.observe(self._observation, action, following, reward, terminated, truncated, self._index)
         self._observation = following
         return following, reward, terminated, truncated, info
-
-
-def _take(batch: Any, rows: Rows) -> Any:
-    return {name: value[rows] for name, value in batch.items()} if isinstance(batch, dict) else batch[rows]
 
 
 def _equal(a: Any, b: Any) -> bool:

@@ -1,6 +1,7 @@
 """Names for the arrays that travel between modules, and the record of one step of many trials."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,3 +37,10 @@ class Transition:
     rewards: Floats
     terminated: Flags
     truncated: Flags
+
+
+def take(observations: Any, at: Any) -> Any:
+    """Some rows of a batch of observations, which may be a dictionary of arrays."""
+    if isinstance(observations, dict):
+        return {name: values[at] for name, values in observations.items()}
+    return observations[at]

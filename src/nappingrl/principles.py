@@ -117,9 +117,7 @@ class Principles:
             situations = np.zeros((m, self._book.situation.shape[2]), np.float32)
         created = _update(
             self._sites.plots, self._book, self._rule, rows, model_states, wanted, executed, regions, scores,
-            np.broadcast_to(np.asarray(threshold, np.float64), (m,)),
-            np.broadcast_to(np.asarray(supremum, np.float64), (m,)),
-            situations, self.n_open,
+            np.full(m, threshold, np.float64), np.full(m, supremum, np.float64), situations, self.n_open,
         )  # fmt: skip
         self._sites.after_growth(created)
 

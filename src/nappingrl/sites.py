@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from nappingrl.arrays import Rows
 
 PAGE = 64
+_PAGES = 4
+"""Pages per trial that the pool begins with."""
 SHADOW = 8
 _FITS = (256, 2048, 16384)
 """Numbers of sites at which directions are chosen; after the last they are good enough."""
@@ -54,17 +56,18 @@ class Sites:
         self.n, self.dim = n, dim
         shadow = min(SHADOW, dim)
         self._allocated = np.zeros(n, np.int64)
-        self._free: list[int] = list(range(n))
+        pool = _PAGES * n
+        self._free: list[int] = list(range(pool))
         self._created, self._fits = 0, list(_FITS if dim > SHADOW else ())
         self.plots = Plots(
             pages=np.zeros((n, 1), np.int64),
             n_sites=np.zeros(n, np.int64),
             reach=np.zeros(n, np.float32),
-            site=np.zeros((n, PAGE, dim), np.float32),
-            shadow=np.zeros((n, shadow, PAGE), np.float32),
-            box=np.zeros((n, 2, shadow), np.float32),
+            site=np.zeros((pool, PAGE, dim), np.float32),
+            shadow=np.zeros((pool, shadow, PAGE), np.float32),
+            box=np.zeros((pool, 2, shadow), np.float32),
             directions=np.eye(dim, shadow),
-            wanted=np.zeros((n, PAGE), np.int64),
+            wanted=np.zeros((pool, PAGE), np.int64),
         )
 
     @property

@@ -1,9 +1,12 @@
 """The numpy perceptron: bits that do not depend on the batch, and refusals."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
 
 from nappingrl.agents.mlp import BLOCK, MlpAgent, Normaliser
 from nappingrl.errors import BadAgentError, BadObservationError
@@ -17,7 +20,7 @@ def make(sizes: tuple[int, ...] = (4, 64, 64, 2), activation: str = "tanh", **op
     rng = np.random.default_rng(1)
     layers = [
         (rng.normal(size=(a, b)).astype(np.float32) / np.float32(np.sqrt(a)), rng.normal(size=b).astype(np.float32))
-        for a, b in zip(sizes, sizes[1:], strict=False)
+        for a, b in itertools.pairwise(sizes)
     ]
     return MlpAgent("test", layers, activation, **options)  # type: ignore[arg-type]
 
@@ -26,6 +29,7 @@ AGENTS = [
     make(),
     make((4, 256, 256, 2), "relu"),
     make((4, 31, 3), "relu"),
+    make((4, 300, 200, 7)),
     make((4, 2)),
     make(normaliser=Normaliser(np.arange(4.0), np.arange(1.0, 5.0), clip=1.0)),
 ]
@@ -40,6 +44,30 @@ def test_a_row_has_the_same_bits_in_any_batch(agent: MlpAgent, rows: list[int]) 
     np.testing.assert_array_equal(part.preferences, whole.preferences[rows])
     np.testing.assert_array_equal(part.model_states, whole.model_states[rows])
     np.testing.assert_array_equal(part.actions, whole.actions[rows])
+
+
+def test_bits_do_not_depend_on_threads() -> None:
+    """One BLAS thread or two."""
+    for agent in AGENTS:
+        with threadpool_limits(1):
+            one = agent.forward(OBSERVATIONS)
+        with threadpool_limits(2):
+            two = agent.forward(OBSERVATIONS)
+        np.testing.assert_array_equal(one.preferences, two.preferences)
+
+
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+def test_it_is_the_perceptron_it_says(activation: str) -> None:
+    """Against plain numpy in double precision, panels and all."""
+    agent = make((4, 300, 200, 7), activation)
+    flow = OBSERVATIONS.astype(np.float64)
+    for weight, bias in agent._layers[:-1]:
+        flow = flow @ weight + bias
+        flow = np.tanh(flow) if activation == "tanh" else np.maximum(flow, 0)
+    decision = agent.forward(OBSERVATIONS)
+    np.testing.assert_allclose(decision.model_states, flow, atol=1e-5)
+    weight, bias = agent._layers[-1]
+    np.testing.assert_allclose(decision.preferences, flow @ weight + bias, atol=2e-5)
 
 
 def test_results_are_not_overwritten() -> None:

@@ -59,7 +59,9 @@ def test_mountaincar_under_control_reaches_the_goal_at_the_same_step() -> None:
     ours, theirs = DomainEnv("mountaincar"), reference("mountaincar")
     observation, _ = ours.reset(seed=1)
     theirs.reset(seed=1)
-    for t in range(200):
+    steps = 0
+    for _ in range(200):
+        steps += 1
         action = np.int64(2 if observation[1] >= 0 else 0)
         mine, yours = ours.step(action), theirs.step(action)
         observation = mine[0]
@@ -68,7 +70,7 @@ def test_mountaincar_under_control_reaches_the_goal_at_the_same_step() -> None:
         if mine[2]:
             break
     assert mine[2], "the goal was reached"
-    assert t > 50
+    assert steps > 50
 
 
 @pytest.mark.parametrize("domain", list(REFERENCE))
@@ -112,7 +114,7 @@ def test_masspole_acts_through_the_total_mass() -> None:
 
 
 def test_a_push_from_rest_follows_newton() -> None:
-    """At rest and upright: theta'' = -(F / M) / (l (4/3 - m / M)), x'' = F / M - m l theta'' / M, M = m_cart + m_pole."""
+    """At rest and upright: theta'' = -(F / M) / (l (4/3 - m / M)) and x'' = F / M - m l theta'' / M; M is both masses."""
     params = {"length": 2.0, "gravity": 30.0, "masscart": 3.0, "masspole": 0.7, "force": 40.0}
     world, row = domains.get("cartpole")(1), np.zeros(1, np.int64)
     world.apply(row, params)

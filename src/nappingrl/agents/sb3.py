@@ -239,6 +239,8 @@ class LiveSB3Agent(TorchBackedAgent):
             block = self.normaliser(block)
         self.policy.set_training_mode(False)
         tensors, _ = self.policy.obs_to_tensor(block)
+        if isinstance(tensors, torch.Tensor):
+            tensors = tensors.contiguous()  # an image with its channels last gives the same bits
         with watched(self._last) as seen:
             actions = self.policy._predict(tensors, deterministic=True)
         preferences = seen["output"]

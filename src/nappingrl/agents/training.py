@@ -7,7 +7,6 @@ those evaluations is kept (the later one where two are equal).
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -35,17 +34,11 @@ ALGORITHMS: dict[str, type[PPO] | type[DQN]] = {"PPO": PPO, "DQN": DQN}
 EPISODES = 100
 CHECKPOINT_SEED, CARD_SEED = 1_000_003, 2_000_003
 """Seeds of the evaluations that choose the checkpoint, and of the one whose returns are on the card."""
+OnProgress = Callable[[int, int], None]
+"""Called with the steps done and their total."""
+OnEvaluation = Callable[[int, float], None]
+"""Called with the steps done and the mean return of the checkpoint."""
 PACKAGES = ("nappingrl", "numpy", "gymnasium", "torch", "stable-baselines3")
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a training is."""
-
-    step: int
-    total_steps: int
-    mean_return: float
-    best_return: float
 
 
 def train(
@@ -54,7 +47,8 @@ def train(
     out: Path,
     seed: int | None = None,
     total_steps: int | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: OnProgress | None = None,
+    on_evaluation: OnEvaluation | None = None,
 ) -> dict[str, Any]:
     """Train an agent by its recipe, write <domain>-<agent>.npz and its card into `out`, and return the card."""
     recipes = zoo.recipes()
@@ -67,10 +61,10 @@ def train(
     changed = {"seed": seed, "total_steps": total_steps}
     if "reads" in recipe:
         if any(value is not None for value in changed.values()) or recipe["reads"] not in zoo.zoo_names(domain, out):
-            train(domain, recipe["reads"], out, seed, total_steps, on_progress)
+            train(domain, recipe["reads"], out, seed, total_steps, on_progress, on_evaluation)
         return _other_reading(domain, agent, recipe, out)
     recipe = recipe | {key: value for key, value in changed.items() if value is not None}
-    weights, normaliser, step = _learn(recipe, on_progress)
+    weights, normaliser, step = _learn(recipe, on_progress, on_evaluation)
     options = "".join(f" --{key.replace('_', '-')} {value}" for key, value in changed.items() if value is not None)
     about = _card(domain, agent, recipe, weights, normaliser)
     about |= {"checkpoint_step": step, "command": f"napping train {domain} {agent}{options}"}
@@ -95,9 +89,11 @@ def evaluate(agent: Agent, env_id: str, episodes: int, seed: int) -> NDArray[np.
 class _KeepBest(BaseCallback):
     """Evaluates every few steps and keeps the best weights, with the normaliser of that moment."""
 
-    def __init__(self, recipe: dict[str, Any], on_progress: Callable[[Progress], None] | None) -> None:
+    def __init__(
+        self, recipe: dict[str, Any], on_progress: OnProgress | None, on_evaluation: OnEvaluation | None
+    ) -> None:
         super().__init__()
-        self.recipe, self.on_progress = recipe, on_progress
+        self.recipe, self.on_progress, self.on_evaluation = recipe, on_progress, on_evaluation
         self.best, self.best_step, self._next = -np.inf, 0, recipe["evaluate_every"]
         self.weights: dict[str, NDArray[np.float32]] = {}
         self.normaliser: Normaliser | None = None
@@ -117,16 +113,18 @@ class _KeepBest(BaseCallback):
         mean = float(evaluate(agent, self.recipe["env"], EPISODES, CHECKPOINT_SEED).mean())
         if mean >= self.best:
             self.best, self.best_step, self.weights, self.normaliser = mean, self.num_timesteps, weights, normaliser
+        if self.on_evaluation is not None:
+            self.on_evaluation(self.num_timesteps, mean)
         if self.on_progress is not None:
-            self.on_progress(Progress(self.num_timesteps, self.recipe["total_steps"], mean, float(self.best)))
+            self.on_progress(min(self.num_timesteps, self.recipe["total_steps"]), self.recipe["total_steps"])
 
 
 def _learn(
-    recipe: dict[str, Any], on_progress: Callable[[Progress], None] | None
+    recipe: dict[str, Any], on_progress: OnProgress | None, on_evaluation: OnEvaluation | None
 ) -> tuple[dict[str, NDArray[np.float32]], Normaliser | None, int]:
     """Train, and return the best checkpoint: weights, normaliser, step."""
     options = {key: _schedule(value) for key, value in recipe["hyperparameters"].items()}
-    keep = _KeepBest(recipe, on_progress)
+    keep = _KeepBest(recipe, on_progress, on_evaluation)
     with _one_thread():
         envs: VecEnv = make_vec_env(recipe["env"], n_envs=recipe["n_envs"], seed=recipe["seed"])
         if recipe["normalise"]:

@@ -117,6 +117,8 @@ def _floats(value: Any) -> NDArray[np.float64]:
 
 def _from_bytes(content: Any, dtype: Any, shape: Any, order: Any) -> NDArray[np.float64]:
     """The array that numpy would rebuild from these bytes."""
+    if isinstance(content, Inert) and content.origin == "_codecs.encode" and content.args[1:] == ("latin1",):
+        content = str(content.args[0]).encode("latin1", "replace")  # bytes in protocol 2
     wanted = isinstance(dtype, Inert) and dtype.origin == "numpy.dtype" and dtype.args and dtype.args[0]
     byte_order = dtype.state[1] if wanted and isinstance(dtype.state, tuple) and len(dtype.state) > 1 else "<"
     sizes = isinstance(shape, tuple) and all(isinstance(n, int) and n >= 0 for n in shape)

@@ -6,13 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.agents.base import Agent
-from nappingrl.arrays import Actions, Decision, Flags, Keys, Observations, Rows, Transition
+from nappingrl.arrays import Actions, Decision, Flags, Keys, Observations, Rows, Transition, take
+from nappingrl.errors import BadSpecError
 from nappingrl.methods.base import Info, Method
 from nappingrl.principles import Principles
 from nappingrl.registry import check_name
 
 SPACES = ("embedding", "raw")
 CHOICES = ("random", "preference")
+MAX_SITUATION = 64
+"""Observations with more numbers (images) are not kept with the principles."""
 
 
 class Napping(Method):
@@ -26,9 +29,12 @@ class Napping(Method):
         super().__init__(agent, info, n)
         self._is_raw = check_name("space", info.space, SPACES) == "raw"
         self._by_preference = check_name("choice", info.options.get("choice", "random"), CHOICES) == "preference"
-        observation_dim = math.prod(info.observation_shape)
+        observation_dim = math.prod(info.observation_shape) if info.observation_shape else 0
+        if self._is_raw and not observation_dim:
+            raise BadSpecError("space 'raw' needs observations that are one array; use space='embedding'")
         dim = observation_dim if self._is_raw else agent.embedding_dim
-        self.principles = Principles(n, agent.n_actions, dim, info.rule, observation_dim)
+        self._situation_dim = observation_dim if observation_dim <= MAX_SITUATION else 0
+        self.principles = Principles(n, agent.n_actions, dim, info.rule, self._situation_dim)
         self._regions = np.full(n, -1)
 
     def start(self, rows: Rows, keys: Keys) -> None:
@@ -50,8 +56,9 @@ class Napping(Method):
         if not detected.any():
             return
         t, at = transition, slice(None) if detected.all() else detected
+        observations = take(t.observations, at)
         scores = self.info.score(
-            t.observations[at], t.actions[at], t.next_observations[at], t.rewards[at], t.terminated[at]
+            observations, t.actions[at], take(t.next_observations, at), t.rewards[at], t.terminated[at]
         )
         rows = rows[at]
         self.principles.update(
@@ -63,7 +70,7 @@ class Napping(Method):
             scores,
             self.info.score.threshold,
             self.info.score.supremum,
-            t.observations[at].reshape(len(rows), -1),
+            observations.reshape(len(rows), -1) if self._situation_dim else None,
         )
 
     def regions(self, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -30,7 +30,7 @@ def _pyplot() -> Any:
 def curves(runs: list[Run], path: Path, statistic: str = "median") -> Path:
     """Return per post-novelty episode: median or mean over trials, and the middle half of the trials as a band."""
     plt = _pyplot()
-    figure, axes = plt.subplots(figsize=(7.2, 4.2), constrained_layout=True)
+    figure, axes = plt.subplots(figsize=(7.2, 4.8), constrained_layout=True)
     for i, (manifest, rows) in enumerate(runs):
         colour, dash = COLOURS[i % len(COLOURS)], DASHES[i % len(DASHES)]
         data = curve(rows)
@@ -42,13 +42,11 @@ def curves(runs: list[Run], path: Path, statistic: str = "median") -> Path:
             level = pre["return"].to_numpy().mean()
             axes.plot([-3, -0.5], [level, level], dash, color=colour, linewidth=2)
     axes.axvline(-0.25, color="grey", linewidth=1)
-    axes.annotate(
-        "before | after the novelty", (-0.25, 1.01), xycoords=("data", "axes fraction"), ha="center", fontsize=8
-    )
-    axes.set_xlabel("post-novelty episode")
-    axes.set_ylabel(f"return ({statistic}, middle half of the trials)")
+    axes.annotate("novelty", (-0.25, 1.01), xycoords=("data", "axes fraction"), ha="center", fontsize=8)
+    axes.set_xlabel("post-novelty episode (short lines on the left: level before the novelty)")
+    axes.set_ylabel(f"return ({statistic}, middle half of trials)")
     axes.grid(alpha=0.25)
-    axes.legend(frameon=False, loc="center right")
+    figure.legend(frameon=False, loc="outside lower center", ncols=3)
     figure.savefig(path, dpi=150)
     plt.close(figure)
     return path

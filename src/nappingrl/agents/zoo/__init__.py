@@ -4,6 +4,8 @@ The npz holds all tensors of the policy under SB3's names, and `normaliser.*` wh
 """
 
 import json
+import zipfile
+import zlib
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -64,7 +66,7 @@ def read(
         recipe = about["recipe"]
         known = {"algorithm": recipe["algorithm"], "n_envs": recipe["n_envs"], **recipe["hyperparameters"]}
         agent = MlpAgent(name, layers, about["activation"], own, weights, known, source=str(file))
-    except (OSError, ValueError, KeyError, BadAgentError) as error:
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, BadAgentError) as error:
         raise BadAgentError(f"the shipped agent '{name}' ({file}) is damaged: {error}; reinstall nappingrl") from None
     if agent.sha256 != about["sha256"]:
         raise BadAgentError(f"the weights of '{name}' ({file}) do not match its card's sha256; reinstall nappingrl")

@@ -1,0 +1,169 @@
+"""The shipped agents: cards, returns before the novelty, no torch; and the training that makes them."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from stable_baselines3 import DQN, PPO
+
+from nappingrl import agents
+from nappingrl.agents import zoo
+from nappingrl.agents.mlp import MlpAgent
+from nappingrl.agents.training import evaluate, train
+from nappingrl.errors import BadAgentError, BadSpecError, UnknownNameError
+
+SHIPPED = [("cartpole", "dqn"), ("cartpole", "ppo")]
+SHIPPED += [("mountaincar", "dqn"), ("mountaincar", "ppo-strong"), ("mountaincar", "ppo-weak")]
+FOLDER = Path(zoo.__file__).parent
+
+
+def test_names() -> None:
+    """The names, by domain and all together; mistakes get a hint."""
+    assert agents.zoo_names("cartpole") == ["dqn", "ppo"]
+    assert agents.zoo_names("mountaincar") == ["dqn", "ppo-strong", "ppo-weak"]
+    assert agents.zoo_names() == [f"{domain}-{name}" for domain, name in SHIPPED]
+    assert sorted(zoo.recipes()) == agents.zoo_names()
+    assert agents.load("cartpole-ppo").sha256 == agents.load("ppo", "cartpole").sha256
+    with pytest.raises(UnknownNameError, match=r"'ppp'; allowed: dqn, ppo\. Did you mean 'ppo'\?.*SB3 \.zip"):
+        agents.load("ppp", "cartpole")
+    with pytest.raises(UnknownNameError, match="no agent is shipped"):
+        agents.load("ppo", "nowhere")
+
+
+@pytest.mark.parametrize(("domain", "name"), SHIPPED)
+def test_card(domain: str, name: str) -> None:
+    """A card tells how the agent was made and what it reached; both are checked here."""
+    card, agent = agents.card(domain, name), agents.load(name, domain)
+    assert isinstance(agent, MlpAgent)
+    assert (card["domain"], card["name"], card["sha256"]) == (domain, name, agent.sha256)
+    assert card["command"] == f"napping train {domain} {name}"
+    assert (agent.n_actions, list(agent.observation_shape or ())) == (card["n_actions"], card["observation_shape"])
+    recipe = zoo.recipes()[f"{domain}-{name}"]
+    assert card["recipe"].items() >= recipe.items()
+    assert agent.hyperparameters()["gamma"] == card["recipe"]["hyperparameters"]["gamma"]
+    assert agent.hyperparameters()["algorithm"] == card["algorithm"]
+    returns = evaluate(agent, card["recipe"]["env"], 40, seed=77)
+    assert returns.mean() == pytest.approx(card["pre_novelty_return"]["mean"], rel=0.06)
+    if "bar" in recipe:
+        assert card["pre_novelty_return"]["mean"] >= recipe["bar"]
+
+
+def test_strength() -> None:
+    """What the experiments rely on."""
+    means = {key: agents.card(*key)["pre_novelty_return"] for key in SHIPPED}
+    assert means["cartpole", "ppo"]["min"] == means["cartpole", "dqn"]["min"] == 200
+    assert -105 < means["mountaincar", "dqn"]["mean"] < -80
+    assert -120 < means["mountaincar", "ppo-strong"]["mean"] < -80
+    assert means["mountaincar", "ppo-weak"]["max"] == -500
+
+
+def test_weak_is_strong_without_its_normaliser() -> None:
+    """Same weights, other eyes; easier worlds are within its reach."""
+    strong, weak = agents.load("ppo-strong", "mountaincar"), agents.load("ppo-weak", "mountaincar")
+    assert strong.weights().keys() == weak.weights().keys()
+    assert agents.load("ppo-strong", "mountaincar", normaliser=None).sha256 == weak.sha256 != strong.sha256
+    env = gymnasium.make("nappingrl/MountainCar-v0")
+    observation, _ = env.reset(seed=3, options={"params": {"force": 0.005}})
+    total, done = 0, False
+    while not done:
+        action = weak.forward(observation[None]).actions[0]
+        observation, _, terminated, truncated, _ = env.step(action)
+        total, done = total + 1, terminated or truncated
+    assert total < 500
+
+
+@pytest.mark.parametrize(("domain", "name"), SHIPPED)
+def test_weights_fit_sb3(domain: str, name: str, parity: Any) -> None:
+    """All tensors of the policy are there, under SB3's names: a learner can go on from them."""
+    import torch
+
+    agent, card = agents.load(name, domain), agents.card(domain, name)
+    algorithm = {"PPO": PPO, "DQN": DQN}[card["algorithm"]]
+    env = gymnasium.make(card["recipe"]["env"])
+    model: Any = algorithm("MlpPolicy", env, policy_kwargs={"net_arch": card["recipe"]["net_arch"]}, device="cpu")
+    model.policy.load_state_dict({key: torch.from_numpy(value) for key, value in agent.weights().items()})
+    assert isinstance(agent, MlpAgent)
+    observations = np.stack([env.observation_space.sample() for _ in range(100)])
+    observations = np.clip(observations, -2, 2)
+    fed = observations if agent.normaliser is None else agent.normaliser(observations)
+    parity(agent, model, observations, fed)
+
+
+def test_no_torch() -> None:
+    """A shipped agent acts without torch or SB3 being loaded; the package alone loads not even numba."""
+    code = """
+import sys
+import nappingrl.agents
+assert not {"torch", "stable_baselines3", "numba"} & set(sys.modules)
+import numpy
+for name in nappingrl.agents.zoo_names():
+    agent = nappingrl.agents.load(name)
+    agent.forward(numpy.zeros((3, *agent.observation_shape), numpy.float32))
+assert not {"torch", "stable_baselines3"} & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+def test_without_torch_installed(tmp_path: Path) -> None:
+    """An SB3 zip without torch: one line that says what to install."""
+    code = f"""
+import sys
+sys.modules["torch"] = None
+from nappingrl import agents, errors
+try:
+    agents.load({str(tmp_path / "agent.zip")!r})
+except errors.MissingExtraError as error:
+    assert "torch" in str(error) and "nappingrl[sb3]" in str(error), error
+else:
+    raise AssertionError
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_damage_is_noticed(tmp_path: Path) -> None:
+    """Weights that do not match their card are refused."""
+    for suffix in ("npz", "json"):
+        shutil.copy(FOLDER / f"cartpole-ppo.{suffix}", tmp_path)
+    assert zoo.read("ppo", "cartpole", folder=tmp_path).n_actions == 2
+    card = json.loads((tmp_path / "cartpole-ppo.json").read_text())
+    (tmp_path / "cartpole-ppo.json").write_text(json.dumps(card | {"sha256": "0"}))
+    with pytest.raises(BadAgentError, match="sha256"):
+        zoo.read("ppo", "cartpole", folder=tmp_path)
+    content = (tmp_path / "cartpole-ppo.npz").read_bytes()
+    (tmp_path / "cartpole-ppo.npz").write_bytes(content[:1000])
+    with pytest.raises(BadAgentError, match="damaged"):
+        zoo.read("ppo", "cartpole", folder=tmp_path)
+
+
+@pytest.mark.parametrize(("domain", "name"), [("cartpole", "ppo"), ("cartpole", "dqn"), ("mountaincar", "ppo-weak")])
+def test_training(domain: str, name: str, tmp_path: Path) -> None:
+    """A short training gives an agent with a card, the same one again from the same seed."""
+    seen: list[tuple[int, int]] = []
+    returns: dict[int, float] = {}
+    options: Any = {"on_progress": lambda *told: seen.append(told), "on_evaluation": returns.__setitem__}
+    cards = [train(domain, name, tmp_path / str(i), 3, 1200, **options) for i in range(2)]
+    assert cards[0] == cards[1]
+    assert cards[0]["command"] == f"napping train {domain} {name} --seed 3 --total-steps 1200"
+    assert (cards[0]["seed"], cards[0]["total_steps"]) == (3, 1200)
+    assert seen[-1] == (1200, 1200)
+    assert returns[cards[0]["checkpoint_step"]] == max(returns.values())
+    assert zoo.read(name, domain, folder=tmp_path / "0").sha256 == cards[0]["sha256"]
+    assert json.loads((tmp_path / "0" / f"{domain}-{name}.json").read_text())["seed"] == 3
+    for file in (tmp_path / "0").iterdir():
+        assert file.read_bytes() == (tmp_path / "1" / file.name).read_bytes()
+
+
+def test_training_mistakes(tmp_path: Path) -> None:
+    """Wrong names and numbers, each in one line."""
+    with pytest.raises(UnknownNameError, match="Did you mean 'cartpole'"):
+        train("cartpol", "ppo", tmp_path)
+    with pytest.raises(UnknownNameError, match="Did you mean 'ppo-strong'"):
+        train("mountaincar", "ppo-stron", tmp_path)
+    with pytest.raises(BadSpecError, match="total_steps is 0"):
+        train("cartpole", "ppo", tmp_path, total_steps=0)

@@ -1,0 +1,73 @@
+"""`import nappingrl` is light, and its public names work."""
+
+import subprocess
+import sys
+
+import pytest
+
+import nappingrl
+
+HEAVY = ("torch", "matplotlib", "polars", "stable_baselines3", "numba", "pygame", "tyro")
+
+
+def loaded_after(code: str) -> set[str]:
+    """Which of the heavy packages a fresh interpreter has loaded after the code."""
+    report = f"import sys; print(*[name for name in {HEAVY!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", f"{code}\n{report}"], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    assert loaded_after("import nappingrl") == set()
+
+
+def test_the_environments_come_without_torch_polars_and_matplotlib() -> None:
+    code = "import gymnasium, nappingrl; gymnasium.make('nappingrl/CartPole-v0').reset(seed=0)"
+    assert loaded_after(code).isdisjoint({"torch", "polars", "matplotlib", "stable_baselines3", "pygame"})
+
+
+def test_the_command_line_starts_without_torch_and_matplotlib() -> None:
+    assert loaded_after("import nappingrl.cli").isdisjoint({"torch", "matplotlib", "stable_baselines3", "pygame"})
+
+
+def test_running_trials_needs_no_torch() -> None:
+    code = "import nappingrl; nappingrl.run, nappingrl.NappingAgent, nappingrl.Principles"
+    assert loaded_after(code).isdisjoint({"torch", "matplotlib", "stable_baselines3", "pygame"})
+
+
+@pytest.mark.parametrize("name", nappingrl.__all__)
+def test_public_names_are_found_on_first_use(name: str) -> None:
+    assert callable(getattr(nappingrl, name))
+
+
+def test_public_names_are_what_they_say() -> None:
+    from nappingrl.adapter import NappingAgent
+    from nappingrl.agents import load
+    from nappingrl.principles import Principles
+    from nappingrl.score import Score
+    from nappingrl.trials.launch import run
+
+    assert nappingrl.NappingAgent is NappingAgent
+    assert nappingrl.load_agent is load
+    assert nappingrl.Principles is Principles
+    assert nappingrl.Score is Score
+    assert nappingrl.run is run
+    assert {"NappingAgent", "Principles", "Score", "load_agent", "run"} == set(nappingrl.__all__)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'nappingrl' has no attribute 'NapingAgent'"):
+        _ = nappingrl.NapingAgent
+    assert not hasattr(nappingrl, "nothing")
+
+
+def test_star_import_gives_the_public_names() -> None:
+    names: dict[str, object] = {}
+    exec("from nappingrl import *", names)
+    assert set(nappingrl.__all__) <= set(names)
+
+
+def test_the_version_is_that_of_the_distribution() -> None:
+    from importlib.metadata import version
+
+    assert nappingrl.__version__ == version("nappingrl")

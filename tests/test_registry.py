@@ -1,0 +1,82 @@
+"""Names, lazily imported things, did-you-mean."""
+
+import math
+import subprocess
+import sys
+
+import pytest
+
+from nappingrl.errors import NappingError, UnknownNameError
+from nappingrl.registry import Registry, check_name, detectors, domains, methods
+
+REGISTRIES = [domains, methods, detectors]
+
+
+@pytest.mark.parametrize("registry", REGISTRIES, ids=lambda registry: registry.kind)
+def test_every_entry_can_be_imported(registry: Registry) -> None:
+    assert registry.names()
+    assert all(isinstance(registry.get(name), type) for name in registry.names())
+
+
+def test_the_documented_names_are_there() -> None:
+    assert {"cartpole", "mountaincar"} <= set(domains.names())
+    assert {"frozen", "napping", "oracle"} <= set(methods.names())
+    assert {"rolling-mean", "given", "never"} <= set(detectors.names())
+
+
+@pytest.mark.parametrize(
+    ("registry", "name", "near"),
+    [
+        (domains, "cartpol", "cartpole"),
+        (domains, "CartPole", "cartpole"),
+        (domains, "mountain-car", "mountaincar"),
+        (methods, "naping", "napping"),
+        (methods, "Oracel", "oracle"),
+        (detectors, "rolling_mean", "rolling-mean"),
+    ],
+)
+def test_did_you_mean(registry: Registry, name: str, near: str) -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        registry.get(name)
+    text = str(caught.value)
+    assert text.startswith(f"unknown {registry.kind} '{name}'; allowed: ")
+    assert all(allowed in text for allowed in registry.names())
+    assert text.endswith(f"Did you mean '{near}'?")
+    assert "\n" not in text
+
+
+def test_nothing_near_gives_no_hint() -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        check_name("fruit", "xyzzy", ["apple", "pear"])
+    assert str(caught.value) == "unknown fruit 'xyzzy'; allowed: apple, pear."
+
+
+def test_check_name_returns_what_is_allowed() -> None:
+    assert check_name("fruit", "pear", {"apple": 1, "pear": 2}) == "pear"
+
+
+def test_the_empty_name_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match="unknown domain ''"):
+        domains.get("")
+
+
+def test_an_unknown_name_is_an_error_of_the_user() -> None:
+    assert issubclass(UnknownNameError, NappingError)
+
+
+def test_a_thing_of_your_own_can_be_added() -> None:
+    registry = Registry("number", {"e": "math:e"})
+    registry.add("pi", "math:pi")
+    assert registry.names() == ["e", "pi"]
+    assert registry.get("pi") == math.pi
+
+
+def test_adding_does_not_change_the_table_it_was_made_from() -> None:
+    table = {"e": "math:e"}
+    Registry("number", table).add("pi", "math:pi")
+    assert table == {"e": "math:e"}
+
+
+def test_entries_are_imported_only_when_asked_for() -> None:
+    code = "import sys, nappingrl.registry as r; r.domains.names(); sys.exit('nappingrl.domains.cartpole' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

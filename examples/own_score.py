@@ -6,7 +6,7 @@ import numpy as np
 from nappingrl import NappingAgent, Score
 
 
-def gains_energy(obs, action, next_obs, reward, terminated):  # noqa: ANN001, ANN201
+def gains_energy(obs, action, next_obs, reward, terminated):
     """Change of kinetic plus potential energy at the gravity the agent was trained with."""
     before, after = (0.5 * o[:, 1] ** 2 + 0.0025 / 3 * np.sin(3 * o[:, 0]) for o in (obs, next_obs))
     return (after - before).astype(np.float64)

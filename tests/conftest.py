@@ -80,8 +80,7 @@ def make_agent(domain: str) -> Agent:
     rng = np.random.default_rng(7)
     sizes = (int(np.prod(kind.observation_low.shape)), HIDDEN, len(kind.action_names))
     layers = [
-        (rng.normal(size=(a, b)).astype(np.float32), rng.normal(size=b).astype(np.float32))
-        for a, b in pairwise(sizes)
+        (rng.normal(size=(a, b)).astype(np.float32), rng.normal(size=b).astype(np.float32)) for a, b in pairwise(sizes)
     ]
     return MlpAgent("random", layers, "tanh", observation_shape=kind.observation_low.shape)
 
@@ -114,6 +113,12 @@ def agent_for() -> Callable[[str], Agent]:
 def agent_zip(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The CartPole agent in the file format of SB3's PPO, for the command line."""
     return write_zip(tmp_path_factory.mktemp("agents") / "balance.zip", line_layers(BALANCE, 2))
+
+
+@pytest.fixture
+def make_zip() -> Callable[[Path, list[Layer]], Path]:
+    """A writer of such files."""
+    return write_zip
 
 
 def write_zip(path: Path, layers: list[Layer]) -> Path:

@@ -11,9 +11,9 @@ import numpy.typing as npt
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from oracle import Oracle
 
 from nappingrl.principles import RULES, Principles
+from oracle import Oracle
 
 Ints = npt.NDArray[np.int64]
 Table = dict[str, npt.NDArray[np.generic]]
@@ -696,11 +696,13 @@ def test_growth(rule: str) -> None:
     step([2, 0], 100)
     for row in range(3):
         assert_table(principles.table(row), oracles[row], n_actions)
-    principles.start(as_rows([1]), as_keys([4]))
-    oracles[1] = Oracle(n_actions, rule)
-    step([0, 1], 300)
-    for row in range(3):
-        assert_table(principles.table(row), oracles[row], n_actions)
+    for restarted, growing in ((1, [1, 0]), (0, [2, 1]), (2, [2, 0]), (1, [0, 1, 2]), (2, [1])):
+        principles.start(as_rows([restarted]), as_keys([4]))
+        oracles[restarted] = Oracle(n_actions, rule)
+        step([restarted], 1)
+        step(growing, 150)
+        for row in range(3):
+            assert_table(principles.table(row), oracles[row], n_actions)
     assert principles.n_regions.tolist() == [len(oracles[row].principles) for row in range(3)]
     assert principles.n_open.tolist() == [sum(p.is_open for p in oracles[row].principles) for row in range(3)]
 
@@ -756,12 +758,19 @@ def test_search_is_exact(rule: str, dim: int, offset: float) -> None:
 
 
 @pytest.mark.parametrize("rule", ["printed", "text"])
-@pytest.mark.parametrize(("dim", "offset"), [(9, 0.0), (20, 1000.0), (64, 2.0**17)])
-def test_search_with_many_ties(rule: str, dim: int, offset: float) -> None:
-    """On a grid every distance is exact in float32, so ties are ties; alone or in a batch, the same is found."""
+@pytest.mark.parametrize(("dim", "used", "offset"), [(9, 9, 0.0), (20, 3, 0.0), (20, 3, 2.0**17), (64, 64, 1000.0)])
+def test_search_with_many_ties(rule: str, dim: int, used: int, offset: float) -> None:
+    """On a grid every distance is exact in float32, so ties are ties; alone or in a batch, the same is found.
+
+    With few coordinates in use the sites lie in a plane, where a lower bound from a projection is as good as exact and
+    must not rule out a site by its own rounding.
+    """
     n_steps, n_rows = 300, 3
     rng = np.random.default_rng(dim)
     moved = rng.integers(-1, 2, (n_rows, n_steps, dim)) * (rng.random((n_rows, n_steps, dim)) < 4 / dim)
+    if used < dim:
+        moved = np.zeros_like(moved)
+        moved[..., :used] = rng.integers(-4, 5, (n_rows, n_steps, used))
     exact = offset + moved / 8
     points = as_states(exact)
     assert (points == exact).all()
@@ -787,7 +796,7 @@ def test_search_with_many_ties(rule: str, dim: int, offset: float) -> None:
             ties += expected >= 0 and int((distances == distances[expected]).sum()) > 1
         together.update(rows, states, wanted[t], actions, regions, score, 0.0, 1.0)
         alone.update(as_rows([0]), states[2:], wanted[t, 2:], also_actions, also_regions, score[:1], 0.0, 1.0)
-    assert ties > n_steps
+    assert ties > n_steps // 2
     assert_same_table(alone.table(0), together.table(2))
 
 

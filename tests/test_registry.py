@@ -78,5 +78,7 @@ def test_adding_does_not_change_the_table_it_was_made_from() -> None:
 
 
 def test_entries_are_imported_only_when_asked_for() -> None:
-    code = "import sys, nappingrl.registry as r; r.domains.names(); sys.exit('nappingrl.domains.cartpole' in sys.modules)"
+    code = (
+        "import sys, nappingrl.registry as r; r.domains.names(); sys.exit('nappingrl.domains.cartpole' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from tyro.conf import Positional
 
+import nappingrl
 from nappingrl.errors import NappingError
 
 
@@ -260,7 +261,7 @@ def main(arguments: list[str] | None = None) -> None:
         | Annotated[Train, tyro.conf.subcommand("train")]
         | Annotated[Bench, tyro.conf.subcommand("bench")]
     )
-    command: Command = tyro.cli(commands, prog="napping", description=__import__("nappingrl").__doc__, args=arguments)
+    command: Command = tyro.cli(commands, prog="napping", description=nappingrl.__doc__, args=arguments)
     try:
         command()
     except NappingError as error:

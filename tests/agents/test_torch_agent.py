@@ -85,7 +85,7 @@ def test_dictionary_observations() -> None:
 def test_mistakes(observations: NDArray[np.float32]) -> None:
     """Each mistake is one line that says what to do."""
     with pytest.raises(UnknownNameError, match="Did you mean 'body'"):
-        TorchAgent(Network(), embedding="boddy")
+        TorchAgent(Network(), embedding="bodi")
     with pytest.raises(BadAgentError, match="layer 'unused' gave a NoneType"):
         TorchAgent(Network(), "unused", observation_shape=(4,))
     with pytest.raises(BadAgentError, match="3 preferences, not 5"):

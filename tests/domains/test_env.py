@@ -111,8 +111,8 @@ def test_params_do_not_change_the_start() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "text"),
     [
-        ({"parms": {"gravity": 1.0}}, BadSpecError, "unknown reset option 'parms'.*params"),
-        ({"params": {"gravity": 1.0}, "parms": {}}, BadSpecError, "unknown reset option 'parms'.*params"),
+        ({"paramz": {"gravity": 1.0}}, BadSpecError, "unknown reset option 'paramz'.*params"),
+        ({"params": {"gravity": 1.0}, "paramz": {}}, BadSpecError, "unknown reset option 'paramz'.*params"),
         ({"params": {"gravty": 1.0}}, UnknownNameError, "unknown parameter.*Did you mean 'gravity'"),
         ({"params": {"gravity": float("nan")}}, BadSpecError, "gravity=nan.*not a finite number"),
     ],
@@ -215,9 +215,7 @@ def assert_same_vectors(ours: VectorAny, theirs: VectorAny, steps: int) -> tuple
 def test_autoreset_as_in_gymnasium(env_id: str, cut: int) -> None:
     """With one world the random stream is the same, so that resets can be compared too."""
     ours = gymnasium.make_vec(env_id, num_envs=1, max_episode_steps=cut)
-    theirs = gymnasium.make_vec(
-        GYMNASIUM[env_id], num_envs=1, vectorization_mode="sync", max_episode_steps=cut
-    )
+    theirs = gymnasium.make_vec(GYMNASIUM[env_id], num_envs=1, vectorization_mode="sync", max_episode_steps=cut)
     assert isinstance(theirs, SyncVectorEnv)
     terminations, truncations = assert_same_vectors(ours, theirs, 300)
     assert truncations > 3

@@ -114,7 +114,7 @@ def test_masspole_acts_through_the_total_mass() -> None:
 
 
 def test_a_push_from_rest_follows_newton() -> None:
-    """At rest and upright: theta'' = -(F / M) / (l (4/3 - m / M)) and x'' = F / M - m l theta'' / M; M is both masses."""
+    """From rest, upright: theta'' = -(F / M) / (l (4/3 - m / M)) and x'' = F / M - m l theta'' / M (M: both masses)."""
     params = {"length": 2.0, "gravity": 30.0, "masscart": 3.0, "masspole": 0.7, "force": 40.0}
     world, row = domains.get("cartpole")(1), np.zeros(1, np.int64)
     world.apply(row, params)

@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 import pytest
 from numpy.typing import NDArray
-from oracle import Oracle
 from polars.testing import assert_frame_equal
 
 from nappingrl.agents.base import Agent
@@ -19,6 +18,7 @@ from nappingrl.errors import BadAgentError, BadSpecError, UnknownNameError
 from nappingrl.registry import domains, methods
 from nappingrl.trials.engine import Engine
 from nappingrl.trials.spec import RunSpec, TrialSpec, phases
+from oracle import Oracle
 
 Rows = pl.DataFrame
 SHORT = "3+8"
@@ -386,7 +386,8 @@ def test_candidates_are_drawn_at_random_or_taken_by_preference(car_agent: Agent)
 
 
 def test_progress_adds_up(agent: Agent) -> None:
-    spec, counted = spec_of(), []
+    spec = spec_of()
+    counted: list[int] = []
     Engine(spec, agent, slots=3).run_trials(spec.trial_specs(), counted.append)
     assert sum(counted) == 4 * 11
 
@@ -395,7 +396,9 @@ def test_progress_adds_up(agent: Agent) -> None:
 
 
 def test_an_agent_of_another_world_is_refused(agent: Agent) -> None:
-    with pytest.raises(BadAgentError, match=r"agent balance takes .*\(4,\) and has 2 actions; mountaincar gives \(2,\)"):
+    with pytest.raises(
+        BadAgentError, match=r"agent balance takes .*\(4,\) and has 2 actions; mountaincar gives \(2,\)"
+    ):
         Engine(spec_of("mountaincar"), agent)
 
 
@@ -404,10 +407,10 @@ def test_an_agent_of_another_world_is_refused(agent: Agent) -> None:
     [
         ({"domain": "cartpol"}, UnknownNameError, "unknown domain 'cartpol'.*Did you mean 'cartpole'"),
         ({"method": "frosen"}, UnknownNameError, "unknown method.*Did you mean 'frozen'"),
-        ({"novelty": "phisics"}, UnknownNameError, "unknown novelty.*Did you mean 'physics'"),
+        ({"novelty": "physix"}, UnknownNameError, "unknown novelty.*Did you mean 'physics'"),
         ({"rule": "reviced"}, UnknownNameError, "unknown rule.*Did you mean 'revised'"),
         ({"space": "row"}, UnknownNameError, "unknown space.*Did you mean 'raw'"),
-        ({"score": "terminl"}, UnknownNameError, "unknown score.*Did you mean 'terminal'"),
+        ({"score": "termina"}, UnknownNameError, "unknown score.*Did you mean 'terminal'"),
         ({"detector": "nver"}, UnknownNameError, "unknown detector.*Did you mean 'never'"),
         ({"trials": 0}, BadSpecError, "0 trials asked for; at least 1"),
         ({"trials": -3}, BadSpecError, "-3 trials asked for"),

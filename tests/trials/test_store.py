@@ -121,7 +121,7 @@ def test_another_experiment_is_refused(
     folder: RunFolder, manifest: Manifest, change: dict[str, Any], text: str
 ) -> None:
     before = {file: file.read_bytes() for file in folder.path.iterdir()}
-    with pytest.raises(BadRunError, match="holds another run: .*; use another --out") as caught:
+    with pytest.raises(BadRunError, match=r"holds another run: .*; use another --out") as caught:
         RunFolder.create(folder.path, replace(manifest, **change))
     assert text in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -157,16 +157,16 @@ def test_a_run_that_was_killed_before_its_manifest_was_whole_begins_again(tmp_pa
 
 
 def test_no_run_no_rows_and_damaged_manifest(tmp_path: Path, manifest: Manifest) -> None:
-    with pytest.raises(BadRunError, match="manifest.json is missing"):
+    with pytest.raises(BadRunError, match=r"manifest\.json is missing"):
         RunFolder.open(tmp_path)
-    with pytest.raises(BadRunError, match="manifest.json is missing"):
+    with pytest.raises(BadRunError, match=r"manifest\.json is missing"):
         RunFolder.open(tmp_path / "nowhere")
     made = RunFolder.create(tmp_path, manifest)
     with pytest.raises(BadRunError, match="no rows yet"):
         made.read()
     for text in ("{", "[]", '{"spec": {}}', "\xff"):
         (tmp_path / "manifest.json").write_bytes(text.encode("latin-1"))
-        with pytest.raises(BadRunError, match="manifest.json cannot be read") as caught:
+        with pytest.raises(BadRunError, match=r"manifest\.json cannot be read") as caught:
             RunFolder.open(tmp_path)
         assert "\n" not in str(caught.value)
 

@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,7 +20,7 @@ import nappingrl
 from nappingrl.agents import load
 from nappingrl.agents.base import Agent
 from nappingrl.domains.base import Domain
-from nappingrl.errors import BadSpecError
+from nappingrl.errors import BadRunError, BadSpecError
 from nappingrl.registry import domains
 from nappingrl.trials.engine import Engine, check_fit
 from nappingrl.trials.spec import RunSpec, phases
@@ -182,6 +183,8 @@ def _run_in_workers(
                 told = now
                 for future in finished:
                     yield futures[future], future.result()
+        except BrokenProcessPool as error:
+            raise BadRunError("a worker process died (out of memory?); finished parts are safe, run again") from error
         except BaseException:
             stop.set()
             pool.shutdown(wait=False, cancel_futures=True)

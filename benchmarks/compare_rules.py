@@ -1,0 +1,70 @@
+"""Every rule, space and score on the same draws: prints the tables of docs/results.md.
+
+python benchmarks/compare_rules.py cartpole --trials 300 --seed 11
+"""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+from nappingrl.agents import load, zoo_names
+from nappingrl.domains.base import Domain
+from nappingrl.methods.napping import SPACES
+from nappingrl.principles import RULES
+from nappingrl.registry import domains
+from nappingrl.report.metrics import Summary, summarise_folder
+from nappingrl.trials.launch import default_workers, run_into
+from nappingrl.trials.spec import RunSpec
+
+
+def settings(domain: type[Domain]) -> Iterator[dict[str, str]]:
+    """Frozen; every rule in every space with the default score; every other score with the defaults."""
+    yield {"method": "frozen"}
+    for rule in RULES:
+        for space in SPACES:
+            yield {"method": "napping", "rule": rule, "space": space}
+    for score in domain.scores:
+        if score != domain.defaults.score:
+            yield {"method": "napping", "score": score}
+
+
+def row(summary: Summary, spec: RunSpec) -> str:
+    """One line of the table."""
+    reached = [i for i, value in enumerate(summary.median) if value >= 200.0]
+    first = str(reached[0]) if reached else "never"
+    what = "-" if spec.method != "napping" else f"{spec.rule}, {spec.space}, {spec.score}"
+    cells = [spec.agent, spec.method, what, f"{summary.last10_mean:.1f}", f"{summary.solved:.2f}", str(summary.failed)]
+    if spec.domain == "cartpole":
+        cells.append(first)
+    return "| " + " | ".join([*cells, f"{summary.regions_mean:.0f}"]) + " |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("domain", choices=domains.names())
+    parser.add_argument("--trials", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=11)
+    parser.add_argument("--out", type=Path, default=Path("runs/compare"))
+    arguments = parser.parse_args()
+    domain: type[Domain] = domains.get(arguments.domain)
+    head = ["agent", "method", "rule, space, score", "last 10", "solved", "failed"]
+    head += ["median 200 at"] if arguments.domain == "cartpole" else []
+    head.append("regions")
+    print("| " + " | ".join(head) + " |\n|" + "---|" * len(head), flush=True)
+    names = zoo_names(arguments.domain)
+    wanted = [(name, setting) for name in names for setting in settings(domain)]
+    for name, setting in [*wanted, (names[0], {"method": "oracle"})]:
+        spec = RunSpec(
+            arguments.domain,
+            name,
+            trials=arguments.trials,
+            seed=arguments.seed,
+            **setting,  # type: ignore[arg-type]
+        ).complete()
+        folder = arguments.out / "-".join([arguments.domain, name, *setting.values()])
+        run = run_into(folder, spec, load(name, arguments.domain), default_workers())
+        print(row(summarise_folder(run), spec), flush=True)
+
+
+if __name__ == "__main__":
+    main()

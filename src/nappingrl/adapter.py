@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import nappingrl
 from nappingrl.agents import load as load_agent
-from nappingrl.agents.base import Agent
+from nappingrl.agents.base import Agent, check_fit
 from nappingrl.arrays import Decision, Rows, Transition, take
 from nappingrl.detect import Detector
 from nappingrl.errors import BadAgentError, BadObservationError, BadSpecError
@@ -63,15 +63,22 @@ class NappingAgent:
         n_envs: int = 1,
         seed: int = 0,
     ) -> None:
-        self.agent: Agent = load_agent(model, domain)
         self._domain = domains.get(domain) if domain else None
+        self.agent: Agent = load_agent(model, domain)
+        if self._domain is not None:
+            shape, n_actions = self._domain.observation_low.shape, len(self._domain.action_names)
+            check_fit(self.agent, self._domain.name, shape, n_actions)
+        if n_envs < 1:
+            raise BadSpecError(f"n_envs={n_envs} given; at least 1 environment is needed")
         self.n_envs = n_envs
         self.score = self._score(score)
         defaults = self._domain.defaults if self._domain else None
         self.config: dict[str, Any] = {
             "domain": domain,
             "score": self.score.name,
-            "detector": detector if isinstance(detector, str) else None,
+            "own_score": score is not None and not isinstance(score, str),
+            "detector": type(detector).__name__ if isinstance(detector, Detector) else detector,
+            "own_detector": isinstance(detector, Detector),
             "method": method,
             "rule": rule or (defaults.rule if defaults else "revised"),
             "space": space or (defaults.space if defaults else "embedding"),
@@ -148,6 +155,8 @@ class NappingAgent:
             raise BadSpecError(
                 f"attach takes a gymnasium.Env, not {type(env).__name__}: attach each environment before vectorising it"
             )
+        if not 0 <= index < self.n_envs:
+            raise BadSpecError(f"index {index} given, the agent serves n_envs={self.n_envs} environments")
         return _Observed(env, self, index)
 
     def explain(self, env: int = 0) -> list[Rule]:
@@ -174,12 +183,16 @@ class NappingAgent:
             "config": self.config,
             "detected": self.detected.tolist(),
             "episodes": self._episodes.tolist(),
+            "returns": self._returns.tolist(),
+            "streams": [],
         }
         arrays = io.BytesIO()
-        tables: dict[str, Any] = {}
+        tables: dict[str, Any] = {f"detector/{name}": array for name, array in self.detector.state().items()}
         if isinstance(self.method, Napping):
+            principles = self.method.principles
+            settings["streams"] = [principles.stream(row) for row in range(self.n_envs)]
             for row in range(self.n_envs):
-                tables |= {f"{row}/{name}": array for name, array in self.method.principles.table(row).items()}
+                tables |= {f"{row}/{name}": array for name, array in principles.table(row).items()}
         np.savez_compressed(arrays, allow_pickle=False, **tables)
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("adapter.json", json.dumps(settings, indent=2))
@@ -206,23 +219,23 @@ class NappingAgent:
             ) from error
         if model is None:
             model = saved["source"] or saved["name"]
-        if score is None:
-            score = config["score"] if config["domain"] else None
-            if score is None and config["score"] != "reward":
-                raise BadSpecError(
-                    f"{path} was saved with the score '{config['score']}' of your own; give it as score="
-                )
+        for name, given in (("score", score), ("detector", detector)):
+            if given is None and config[f"own_{name}"]:
+                raise BadSpecError(f"{path} was saved with the {name} '{config[name]}' of your own; give it as {name}=")
+        if score is None and config["domain"]:
+            score = config["score"]
         keywords = {name: config[name] for name in ("domain", "method", "rule", "space", "choice", "n_envs", "seed")}
         agent = cls(model, score=score, detector=detector or config["detector"], **keywords)
         if agent.agent.sha256 != saved["sha256"]:
             raise BadAgentError(f"{path} belongs to other weights than {saved['source'] or saved['name']} has now")
         agent.detected[:] = settings["detected"]
         agent._episodes[:] = settings["episodes"]
+        agent._returns[:] = settings["returns"]
+        if detector is None or config["own_detector"]:
+            agent.detector.restore(_below("detector/", tables))
         if isinstance(agent.method, Napping):
-            for row in range(agent.n_envs):
-                prefix = f"{row}/"
-                table = {k.removeprefix(prefix): v for k, v in tables.items() if k.startswith(prefix)}
-                agent.method.principles.restore(row, table)
+            for row, stream in enumerate(settings["streams"]):
+                agent.method.principles.restore(row, _below(f"{row}/", tables), tuple(stream))
         return agent
 
     # ------------------------------------------------------------------------------------------------ internals
@@ -325,6 +338,10 @@ class _Observed(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._agent.observe(self._observation, action, following, reward, terminated, truncated, self._index)
         self._observation = following
         return following, reward, terminated, truncated, info
+
+
+def _below(prefix: str, arrays: dict[str, Array]) -> dict[str, Array]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def _equal(a: Any, b: Any) -> bool:

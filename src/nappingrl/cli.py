@@ -176,7 +176,7 @@ class Report:
         from nappingrl.registry import check_name
         from nappingrl.report import figures, page
         from nappingrl.report.metrics import summarise
-        from nappingrl.trials.store import RunFolder
+        from nappingrl.trials.store import RunFolder, make_folder
 
         check_name("statistic", self.statistic, ("median", "mean"))
         if not self.runs:
@@ -185,7 +185,7 @@ class Report:
         runs = [(folder.manifest, folder.read()) for folder in folders]
         summaries = [(manifest.label, summarise(manifest, rows)) for manifest, rows in runs]
         out = self.out or self.runs[0]
-        out.mkdir(parents=True, exist_ok=True)
+        make_folder(out)
         picture = figures.curves(runs, out / "curves.png", self.statistic)
         opened = page.write(out / "report.html", summaries, picture, [manifest.command for manifest, _ in runs])
         if self.json:

@@ -1,8 +1,11 @@
 """Novelty detectors: has the world changed? State is kept per trial; the engine latches what is detected."""
 
+from collections.abc import Mapping
 from math import inf
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nappingrl.arrays import Flags, Floats, Rows, Transition
 
@@ -27,6 +30,13 @@ class Detector:
     def end_episode(self, rows: Rows, returns: Floats, next_episodes: Rows) -> Flags:
         """An episode ended with this return; judged before the next one begins."""
         return np.zeros(len(rows), np.bool_)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """What it has seen, as named arrays, so that it can be saved."""
+        return {}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Put back what `state` gave."""
 
 
 class Never(Detector):
@@ -70,3 +80,11 @@ class RollingMean(Detector):
         mean = self._returns[rows].mean(axis=1)
         outside: Flags = (mean < self.low) | (mean > self.high)
         return outside & (self._seen[rows] >= self.window) & (next_episodes >= self.first)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The returns in the window."""
+        return {"returns": self._returns, "seen": self._seen}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on with these returns."""
+        self._returns[:], self._seen[:] = state["returns"], state["seen"]

@@ -128,9 +128,15 @@ class Principles:
         table: dict[str, NDArray[Any]] = {"site": plots.site[at], "wanted": plots.wanted[at]}
         return table | {name: array[at] for name, array in self._book._asdict().items()}
 
-    def restore(self, row: int, table: dict[str, NDArray[Any]]) -> None:
-        """Put back what `table` gave."""
-        self.start(np.array([row]), self._keys[[row]])
+    def stream(self, row: int) -> tuple[int, int]:
+        """Key of a trial's random stream, and how many numbers were drawn from it."""
+        return int(self._keys[row]), int(self._draws[row])
+
+    def restore(self, row: int, table: dict[str, NDArray[Any]], stream: tuple[int, int] | None = None) -> None:
+        """Put back what `table` (and `stream`) gave."""
+        key, draws = stream or (self._keys[row], 0)
+        self.start(np.array([row]), np.array([key], np.uint64))
+        self._draws[row] = draws
         self._sites.put(row, table["site"], table["wanted"])
         self._grow_book()
         at = self._sites.addresses(row)

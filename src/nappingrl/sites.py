@@ -117,12 +117,13 @@ class Sites:
 
     def _fit_directions(self) -> None:
         held = [self.plots.site[self.addresses(row)] for row in range(self.n) if self.plots.n_sites[row]]
+        if not held:
+            return
         points = np.concatenate(held).astype(np.float64)
         sample = points[:: -(-len(points) // _FIT_SAMPLE)]
-        _, _, directions = np.linalg.svd(sample - sample.mean(axis=0), full_matrices=False)
-        if len(directions) < SHADOW:
-            return
-        self.plots = self.plots._replace(directions=np.ascontiguousarray(directions[:SHADOW].T))
+        centred = sample - sample.mean(axis=0)
+        _, directions = np.linalg.eigh(centred.T @ centred)  # in the order of growing variance
+        self.plots = self.plots._replace(directions=np.ascontiguousarray(directions[:, -SHADOW:]))
         for row in np.flatnonzero(self.plots.n_sites):
             self._cast_shadows(int(row))
 

@@ -205,7 +205,7 @@ def test_a_part_with_too_few_rows_is_damaged(folder: RunFolder, capsys: pytest.C
 
 def test_reading_a_damaged_part_names_it(folder: RunFolder) -> None:
     truncate(folder.part(1))
-    with pytest.raises(BadRunError, match="damaged part; run its command again") as caught:
+    with pytest.raises(BadRunError, match="is damaged; run the command of its") as caught:
         folder.read()
     assert "part-00001.parquet" in str(caught.value)
     assert "\n" not in str(caught.value)

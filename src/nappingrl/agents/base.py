@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.arrays import Decision, Observations
-from nappingrl.errors import BadObservationError
+from nappingrl.errors import BadAgentError, BadObservationError
 
 
 class Agent(ABC):
@@ -44,6 +44,15 @@ class Agent(ABC):
     def hyperparameters(self) -> dict[str, Any]:
         """Training hyper-parameters as far as they are known."""
         return {}
+
+
+def check_fit(agent: Agent, world: str, shape: tuple[int, ...], n_actions: int) -> None:
+    """Raise in one line if the agent was trained on another kind of world."""
+    if agent.observation_shape != shape or agent.n_actions != n_actions:
+        raise BadAgentError(
+            f"agent {agent.name} takes observations of shape {agent.observation_shape} and has {agent.n_actions} "
+            f"actions; {world} gives {shape} and has {n_actions}: use an agent that was trained on it"
+        )
 
 
 def check_observations(observations: Observations, shape: tuple[int, ...]) -> None:

@@ -23,12 +23,10 @@ def _spaces(domain: Domain) -> tuple[Box, Discrete]:
 
 def _options(domain: Domain, options: dict[str, Any] | None) -> dict[str, float] | None:
     """The parameters asked for by reset(options={"params": {...}}); None where nothing was asked."""
-    if not options or "params" not in options:
-        unknown = sorted(set(options or {}) - {"params", "reset_mask"})
-        if unknown:
-            raise BadSpecError(f"unknown reset option '{unknown[0]}'; allowed: params (a dictionary of parameters)")
-        return None
-    return check_parameters(domain, options["params"])
+    unknown = sorted(set(options or {}) - {"params"})
+    if unknown:
+        raise BadSpecError(f"unknown reset option '{unknown[0]}'; allowed: params (a dictionary of parameters)")
+    return check_parameters(domain, options["params"]) if options else None
 
 
 class DomainEnv(gymnasium.Env[Array, np.int64]):

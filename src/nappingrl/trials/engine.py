@@ -6,10 +6,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from nappingrl.agents.base import Agent
+from nappingrl.agents.base import Agent, check_fit
 from nappingrl.arrays import Flags, Floats, Rows, Transition
 from nappingrl.domains.base import Domain
-from nappingrl.errors import BadAgentError
 from nappingrl.methods.base import Info, Method
 from nappingrl.registry import domains, methods
 from nappingrl.trials.spec import NOVEL, RunSpec, TrialSpec, phases
@@ -25,7 +24,7 @@ class Engine:
 
     def __init__(self, run: RunSpec, agent: Agent, slots: int = SLOTS) -> None:
         kind: type[Domain] = domains.get(run.domain)
-        check_fit(agent, kind)
+        check_fit(agent, kind.name, kind.observation_low.shape, len(kind.action_names))
         self.run = run
         self.domain = kind(slots)
         method: type[Method] = methods.get(run.method)
@@ -84,7 +83,7 @@ class Engine:
             self._parameters[slot] = spec.parameters()
         self._episode[rows] = 0
         self.method.start(rows, np.array([trials[trial].key("choice") for _, trial in taken], np.uint64))
-        self._detected[rows] = False
+        self._detected[rows], self._detected_step[rows] = False, -1
         self._latch(rows, self.detector.start(rows, self.first_episode), np.zeros(len(rows), np.int64))
         self._begin_episodes(rows)
         return rows
@@ -172,16 +171,6 @@ class _Columns:
                 "status": np.full(n_trials * n_episodes, "ok"),
             }
             | {f"param_{name}": self.values[..., i].ravel() for i, name in enumerate(self.parameters)}
-        )
-
-
-def check_fit(agent: Agent, domain: type[Domain]) -> None:
-    """Raise in one line if the agent was trained on another world."""
-    shape, n_actions = domain.observation_low.shape, len(domain.action_names)
-    if agent.observation_shape != shape or agent.n_actions != n_actions:
-        raise BadAgentError(
-            f"agent {agent.name} takes observations of shape {agent.observation_shape} and has {agent.n_actions} "
-            f"actions; {domain.name} gives {shape} and has {n_actions}: use an agent that was trained on it"
         )
 
 

@@ -10,6 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from importlib.metadata import version
 from pathlib import Path
+from threading import Thread
 from typing import Any, Protocol
 
 import msgspec
@@ -18,11 +19,11 @@ from threadpoolctl import threadpool_limits
 
 import nappingrl
 from nappingrl.agents import load
-from nappingrl.agents.base import Agent
+from nappingrl.agents.base import Agent, check_fit
 from nappingrl.domains.base import Domain
 from nappingrl.errors import BadRunError, BadSpecError
 from nappingrl.registry import domains
-from nappingrl.trials.engine import Engine, check_fit
+from nappingrl.trials.engine import Engine
 from nappingrl.trials.spec import RunSpec, phases
 from nappingrl.trials.store import Manifest, RunFolder, source_sha256
 
@@ -50,10 +51,12 @@ def run(
         >>> rows["episode"].to_list()
         [-1, 0, -1, 0]
     """
+    domains.get(domain)
     loaded = load(agent, domain)
     name = str(agent) if isinstance(agent, str | Path) else loaded.name
     spec = RunSpec(domain, name, method, **options).complete()
     if out is None:
+        _check(spec, loaded, workers)
         return pl.concat(rows for _, rows in _run_chunks(spec, loaded, None, workers, on_progress))
     return run_into(Path(out), spec, loaded, workers, on_progress).read()
 
@@ -62,10 +65,19 @@ def run_into(
     path: Path, spec: RunSpec, agent: Agent, workers: int = 1, on_progress: OnProgress | None = None, command: str = ""
 ) -> RunFolder:
     """Run a completed spec into a folder, continuing where an earlier call stopped."""
+    _check(spec, agent, workers)
     folder = RunFolder.create(path, make_manifest(spec, agent, command))
     for chunk, rows in _run_chunks(spec, agent, folder.missing(), workers, on_progress):
         folder.write(chunk, rows)
     return folder
+
+
+def _check(spec: RunSpec, agent: Agent, workers: int) -> None:
+    """Refuse before anything is written."""
+    if workers < 1:
+        raise BadSpecError(f"{workers} workers asked for; at least 1 is needed")
+    domain: type[Domain] = domains.get(spec.domain)
+    check_fit(agent, domain.name, domain.observation_low.shape, len(domain.action_names))
 
 
 def make_manifest(spec: RunSpec, agent: Agent, command: str) -> Manifest:
@@ -92,9 +104,6 @@ def _run_chunks(
     spec: RunSpec, agent: Agent, chunks: list[int] | None, workers: int, on_progress: OnProgress | None
 ) -> Iterator[tuple[int, pl.DataFrame]]:
     """Run the chunks that are asked for (None: all, in order) and give their rows as they come."""
-    if workers < 1:
-        raise BadSpecError(f"{workers} workers asked for; at least 1 is needed")
-    check_fit(agent, domains.get(spec.domain))
     n_trials, n_episodes = len(spec.trial_specs()), sum(count for _, count in phases(spec.protocol))
     is_ordered = chunks is None
     todo = list(range(-(-n_trials // CHUNK))) if chunks is None else chunks
@@ -149,16 +158,23 @@ def _begin_worker(spec: RunSpec, agent: Agent, counter: _Counter, stop: Any) -> 
     global _shared
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then asks to stop
     threadpool_limits(1)
+    Thread(target=_end_with_parent, daemon=True).start()
     _shared = (spec, agent, counter, stop)
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def _work(chunk: int) -> pl.DataFrame:
     assert _shared is not None
     spec, agent, counter, stop = _shared
-    parent = os.getppid()
 
     def on_episodes(count: int) -> None:
-        if stop.is_set() or os.getppid() != parent:
+        if stop.is_set():
             raise _StoppedError
         with counter.get_lock():
             counter.value += count

@@ -115,6 +115,6 @@ def phases(protocol: str) -> Phases:
     if protocol == "paper":
         return ((PRE, 40), (NOVEL, 40))
     parts = protocol.split("+")
-    if len(parts) != 2 or not all(part.isdigit() for part in parts) or int(parts[1]) < 1:
+    if len(parts) != 2 or not all(part.isascii() and part.isdigit() for part in parts) or int(parts[1]) < 1:
         raise BadSpecError(f"unknown protocol '{protocol}'; allowed: paper, or PRE+POST episodes such as 10+40")
     return ((PRE, int(parts[0])), (NOVEL, int(parts[1])))

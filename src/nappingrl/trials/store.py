@@ -64,8 +64,6 @@ class RunFolder:
     @classmethod
     def create(cls, path: Path, manifest: Manifest) -> "RunFolder":
         """Begin a run, or continue the same one; a folder of another experiment is refused."""
-        if path.exists() and not path.is_dir():
-            raise BadRunError(f"{path} is a file; --out takes a folder")
         if (path / MANIFEST).exists():
             old = cls.open(path)
             for name in _IDENTITY:
@@ -73,9 +71,9 @@ class RunFolder:
                 if before != now:
                     raise BadRunError(f"{path} holds another run: {_difference(name, before, now)}; use another --out")
             return old
-        if path.exists() and any(path.iterdir()):
+        make_folder(path)
+        if any(file.name != MANIFEST + ".tmp" for file in path.iterdir()):
             raise BadRunError(f"{path} is not empty and holds no run; use another --out")
-        path.mkdir(parents=True, exist_ok=True)
         _write_whole(path / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest), indent=2))
         return cls(path, manifest)
 
@@ -122,19 +120,14 @@ class RunFolder:
         parts = sorted(self.path.glob("part-*.parquet"))
         if not parts:
             raise BadRunError(f"{self.path} has no rows yet; run the command of its {MANIFEST} again to continue")
-        try:
-            return pl.concat([pl.read_parquet(part) for part in parts])
-        except (pl.exceptions.PolarsError, OSError) as error:
-            raise BadRunError(
-                f"{self.path} has a damaged part; run its command again to recompute it ({_first_line(error)})"
-            ) from error
+        return pl.concat([_read_part(part) for part in parts])
 
     def _fault(self, chunk: int) -> str | None:
         expected = min(self.manifest.chunk, self.manifest.n_trials - chunk * self.manifest.chunk)
         try:
-            rows = pl.read_parquet(self.part(chunk))
-        except (pl.exceptions.PolarsError, OSError) as error:
-            return _first_line(error)
+            rows = _read_part(self.part(chunk))
+        except BadRunError as error:
+            return str(error.__cause__).strip().partition("\n")[0]
         if len(rows) != expected * self.manifest.n_episodes:
             return f"{len(rows)} rows instead of {expected * self.manifest.n_episodes}"
         return None
@@ -158,8 +151,21 @@ def _difference(name: str, before: Any, now: Any) -> str:
     return f"{name} is {before!r} there and {now!r} here"
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+def _read_part(part: Path) -> pl.DataFrame:
+    try:
+        return pl.read_parquet(part)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise BadRunError(f"{part} is damaged; run the command of its {MANIFEST} again to recompute it") from error
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder for output, or say in one line why not."""
+    if path.is_file():
+        raise BadRunError(f"{path} is a file; --out takes a folder")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadRunError(f"{path} cannot be made a folder ({error.strerror}); use another --out") from error
 
 
 def _write_whole(path: Path, data: bytes) -> None:

@@ -202,6 +202,7 @@ def test_observe_without_predict_asks_the_agent_itself(agent: Agent) -> None:
         asked.predict(before)
         for made in (told, asked):
             made.observe(before, action, after, 1.0, False)
+            made.observe(before, 1 - action, -after, 1.0, False)
     assert tables(told) == tables(asked)
     assert len(tables(told)["visits"]) > 3
 
@@ -218,6 +219,17 @@ def test_detection_is_latched_and_begins_with_episode_5(agent: Agent) -> None:
     env.reset(options={"params": {}})
     play(made, env, 6)
     assert made.detected.tolist() == [True]
+
+
+def test_the_detector_is_told_the_return_of_each_episode(agent: Agent) -> None:
+    made = NappingAgent(agent, domain="cartpole")
+    nowhere = np.zeros(4, np.float32)
+    for episode in range(5):
+        assert made.detected.tolist() == [False]
+        made.observe(nowhere, 0, nowhere, 100.0, False)
+        # Half of the episodes are cut, half of them end.
+        made.observe(nowhere, 0, nowhere, 40.0, episode % 2 == 0, episode % 2 == 1)
+    assert made.detected.tolist() == [True], "five returns of 140 are below 150; their sum is not"
 
 
 def test_an_agent_that_still_works_is_left_alone(agent: Agent) -> None:
@@ -351,13 +363,20 @@ def test_explain_of_a_frozen_agent_is_empty(agent: Agent) -> None:
 # ---- save, load ---------------------------------------------------------------------------------------------------
 
 
-def test_saved_agents_go_on_as_if_nothing_had_happened(agent: Agent, tmp_path: Path) -> None:
-    made = adapted(agent, episodes=6)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"rule": "fallback", "space": "raw", "choice": "preference", "score": "lean-drop-0.2", "seed": 5, "n_envs": 2},
+    ],
+)
+def test_saved_agents_go_on_as_if_nothing_had_happened(agent: Agent, tmp_path: Path, options: dict[str, Any]) -> None:
+    made = adapted(agent, episodes=6, **options)
     loaded = NappingAgent.load(made.save(tmp_path / "a.zip"), model=agent)
     assert tables(loaded) == tables(made)
     assert loaded.explain() == made.explain() != []
     assert loaded.config == made.config
-    assert loaded.detected.tolist() == [True]
+    assert loaded.detected.all()
     returns = [play(player, player.attach(cartpole(**HARD)), 6, seed=9) for player in (made, loaded)]
     assert returns[0] == returns[1]
     assert tables(loaded) == tables(made)
@@ -388,6 +407,13 @@ def test_detection_goes_on_after_loading(agent: Agent, tmp_path: Path) -> None:
     for player in (made, loaded):
         assert player.detected.tolist() == [False]
         play(player, player.attach(cartpole(**FAILING)), 1, seed=4)
+    assert made.detected.tolist() == loaded.detected.tolist() == [True]
+
+
+def test_what_was_detected_stays_detected_after_loading(agent: Agent, tmp_path: Path) -> None:
+    made = NappingAgent(agent, domain="cartpole")
+    play(made, made.attach(cartpole(**FAILING)), 7, seed=0)
+    loaded = NappingAgent.load(made.save(tmp_path / "a.zip"), model=agent)
     assert made.detected.tolist() == loaded.detected.tolist() == [True]
 
 

@@ -166,6 +166,11 @@ def test_run_json_counts_failed_and_solved_in_mountaincar(
     assert (oracle["failed"], oracle["solved"]) == (0, 1.0)
     assert oracle["ceiling"] == oracle["last10_mean"] > -500
     assert oracle["pre_mean"] == -500, "the trained agent before the novelty"
+    # Adaptation begins with episode 5: until then no episode of any trial reaches the goal.
+    learner = last_json(napping("run", "mountaincar", "--out", "r", *options, "--protocol", "0+8"))
+    returns = RunFolder.open(Path("r")).read()["return"].to_numpy().reshape(3, 8)
+    assert (returns[:, :5] == -500).all()
+    assert learner["failed"] == (returns == -500).all(axis=1).sum() < 3
 
 
 def test_run_without_a_first_phase_has_no_pre_mean(run_short: Callable[..., Done]) -> None:

@@ -28,7 +28,7 @@ def test_the_documented_names_are_there() -> None:
     ("registry", "name", "near"),
     [
         (domains, "cartpol", "cartpole"),
-        (domains, "CartPole", "cartpole"),
+        (domains, "CARTPOLE", "cartpole"),
         (domains, "mountain-car", "mountaincar"),
         (methods, "naping", "napping"),
         (methods, "Oracel", "oracle"),

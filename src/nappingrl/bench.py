@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 from nappingrl import registry
 from nappingrl.agents import load
 from nappingrl.agents.base import Agent
-from nappingrl.agents.mlp import BLOCK, MlpAgent, policy_layers
+from nappingrl.agents.mlp import MlpAgent, policy_layers
 from nappingrl.arrays import Flags, Keys, Rows, Transition
 from nappingrl.domains.cartpole import CartPole
 from nappingrl.errors import MissingExtraError
@@ -30,7 +30,7 @@ from nappingrl.trials.spec import RunSpec, TrialSpec
 Tables = dict[int, dict[str, NDArray[Any]]]
 OnProgress = Callable[[int, int], None]
 
-_POOL, _ADAPT_EPISODES, _EPISODES, _USER_TRIALS, _REPEATS = 192, 40, 10, 2, 3
+_POOL, _CHOSEN, _ADAPT_EPISODES, _EPISODES, _USER_TRIALS, _REPEATS = 256, 128, 40, 10, 2, 3
 
 
 class Warm(Napping):
@@ -94,7 +94,7 @@ def _measure_agent(name: str, agent: Agent, regions: int) -> dict[str, Any]:
     trials.sort(key=lambda trial: abs(len(learned[trial.key("choice")]["wanted"]) - regions))
     Warm.tables = learned
     again = replace(spec, protocol=f"0+{_EPISODES}")
-    chosen = [TrialSpec(again, trial.novelty, trial.number) for trial in trials[:SLOTS]]
+    chosen = [TrialSpec(again, trial.novelty, trial.number) for trial in trials[:_CHOSEN]]
     engine_us, returns = _time_engine(again, agent, chosen)
     user_us, user_returns = _time_user_loop(name, agent, chosen[:_USER_TRIALS], learned)
     forward_us = _time_matrix_products(agent)
@@ -134,12 +134,12 @@ def _timed(work: Callable[[], pl.DataFrame]) -> tuple[float, pl.DataFrame]:
 
 
 def _time_matrix_products(agent: Agent) -> float:
-    """Microseconds per observation of the bare matrix products of one block."""
+    """Microseconds per observation of the bare matrix products (BLAS) of one tick."""
     assert isinstance(agent, MlpAgent)
     _, layers = policy_layers(agent.weights())
-    inputs = [np.random.default_rng(0).random((BLOCK, w.shape[0]), np.float32) for w, _ in layers]
+    inputs = [np.random.default_rng(0).random((SLOTS, w.shape[0]), np.float32) for w, _ in layers]
     pairs = [
-        (x, np.ascontiguousarray(w, np.float32), np.empty((BLOCK, w.shape[1]), np.float32))
+        (x, np.ascontiguousarray(w, np.float32), np.empty((SLOTS, w.shape[1]), np.float32))
         for x, (w, _) in zip(inputs, layers, strict=True)
     ]
     best = np.inf
@@ -148,7 +148,7 @@ def _time_matrix_products(agent: Agent) -> float:
         for _ in range(100):
             for x, w, out in pairs:
                 np.matmul(x, w, out=out)
-        best = min(best, (time.perf_counter() - started) / 100 / BLOCK)
+        best = min(best, (time.perf_counter() - started) / 100 / SLOTS)
     return best * 1e6
 
 

@@ -22,10 +22,13 @@ SHADOW = 8
 _FITS = (256, 2048, 16384)
 """Numbers of sites at which directions are chosen; after the last they are good enough."""
 _FIT_SAMPLE = 2048
-# Rounding allowances of the lower bound: relative for float32 sums of squares, and per unit of norm for the shadows
-# (summed in float64, stored in float32).
+# Rounding allowances of the lower bound, in float32: relative for the sums of squares, and for the shadows per
+# dimension and unit of norm (a dot product of n terms is off by at most n * 2**-24 of the norms' product, and a shadow
+# has eight).
 _RELATIVE = np.float32(1 + 1e-4)
-_SLACK = np.float32(1e-6)
+_SLACK = np.float32(2e-7)
+_FAST = {"reassoc", "contract", "nsz"}
+"""Sums may be reordered, so that they become vector instructions; NaN and infinity keep their meaning."""
 
 
 class Plots(NamedTuple):
@@ -43,8 +46,8 @@ class Plots(NamedTuple):
     """(pool, SHADOW, PAGE)."""
     box: NDArray[np.float32]
     """(pool, 2, SHADOW): least and greatest shadow of a page."""
-    directions: NDArray[np.float64]
-    """(dim, SHADOW), orthonormal columns."""
+    directions: NDArray[np.float32]
+    """(SHADOW, dim), orthonormal rows."""
     wanted: NDArray[np.int64]
     """(pool, PAGE): the action the agent wanted when the site was made."""
 
@@ -54,7 +57,6 @@ class Sites:
 
     def __init__(self, n: int, dim: int) -> None:
         self.n, self.dim = n, dim
-        shadow = min(SHADOW, dim)
         self._allocated = np.zeros(n, np.int64)
         pool = _PAGES * n
         self._free: list[int] = list(range(pool))
@@ -64,9 +66,9 @@ class Sites:
             n_sites=np.zeros(n, np.int64),
             reach=np.zeros(n, np.float32),
             site=np.zeros((pool, PAGE, dim), np.float32),
-            shadow=np.zeros((pool, shadow, PAGE), np.float32),
-            box=np.zeros((pool, 2, shadow), np.float32),
-            directions=np.eye(dim, shadow),
+            shadow=np.zeros((pool, SHADOW, PAGE), np.float32),
+            box=np.zeros((pool, 2, SHADOW), np.float32),
+            directions=np.eye(SHADOW, dim, dtype=np.float32),
             wanted=np.zeros((pool, PAGE), np.int64),
         )
 
@@ -123,7 +125,7 @@ class Sites:
         sample = points[:: -(-len(points) // _FIT_SAMPLE)]
         centred = sample - sample.mean(axis=0)
         _, directions = np.linalg.eigh(centred.T @ centred)  # in the order of growing variance
-        self.plots = self.plots._replace(directions=np.ascontiguousarray(directions[:, -SHADOW:]))
+        self.plots = self.plots._replace(directions=np.ascontiguousarray(directions[:, -SHADOW:].T, np.float32))
         for row in np.flatnonzero(self.plots.n_sites):
             self._cast_shadows(int(row))
 
@@ -131,7 +133,7 @@ class Sites:
         """Shadows and boxes of all sites of a trial, anew."""
         plots = self.plots
         pages, places = self.addresses(row)
-        shades = (plots.site[pages, places] @ plots.directions).astype(np.float32)
+        shades = plots.site[pages, places] @ plots.directions.T
         plots.shadow[pages, :, places] = shades
         for first in range(0, len(pages), PAGE):
             members = shades[first : first + PAGE]
@@ -155,73 +157,89 @@ def doubled(array: NDArray[Any]) -> NDArray[Any]:
     return np.concatenate([array, np.zeros_like(array)])
 
 
-@njit(cache=True)
-def cast_shadow(directions: NDArray[np.float64], point: NDArray[np.float32], out: NDArray[np.float64]) -> None:
+@njit(cache=True, fastmath=_FAST)
+def cast_shadow(directions: NDArray[np.float32], point: NDArray[np.float32], out: NDArray[np.float32]) -> None:
     """Coordinates of a point along the directions."""
-    out[:] = 0.0
-    for i in range(point.shape[0]):
-        for k in range(out.shape[0]):
-            out[k] += point[i] * directions[i, k]
+    for k in range(directions.shape[0]):
+        total = np.float32(0)
+        for i in range(point.shape[0]):
+            total += directions[k, i] * point[i]
+        out[k] = total
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath=_FAST)
 def squared_distance(a: NDArray[np.float32], b: NDArray[np.float32]) -> np.float32:
-    """Squared Euclidean distance in eight lanes: fast, and the same bits wherever it is called."""
-    zero = np.float32(0)
-    s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = zero
-    whole = a.shape[0] // 8 * 8
-    for i in range(0, whole, 8):
-        d0, d1, d2, d3 = a[i] - b[i], a[i + 1] - b[i + 1], a[i + 2] - b[i + 2], a[i + 3] - b[i + 3]
-        d4, d5, d6, d7 = a[i + 4] - b[i + 4], a[i + 5] - b[i + 5], a[i + 6] - b[i + 6], a[i + 7] - b[i + 7]
-        s0, s1, s2, s3 = s0 + d0 * d0, s1 + d1 * d1, s2 + d2 * d2, s3 + d3 * d3
-        s4, s5, s6, s7 = s4 + d4 * d4, s5 + d5 * d5, s6 + d6 * d6, s7 + d7 * d7
-    for i in range(whole, a.shape[0]):
-        d0 = a[i] - b[i]
-        s0 += d0 * d0
-    return ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
+    """Squared Euclidean distance. Called from one place only, so that equal points give equal bits."""
+    total = np.float32(0)
+    for i in range(a.shape[0]):
+        d = a[i] - b[i]
+        total += d * d
+    return total
+
+
+@njit(cache=True, fastmath=_FAST)
+def norm(point: NDArray[np.float32]) -> np.float32:
+    """Euclidean length."""
+    total = np.float32(0)
+    for i in range(point.shape[0]):
+        total += point[i] * point[i]
+    return np.float32(np.sqrt(total))
 
 
 @njit(cache=True)
 def nearest(plots: Plots, row: int, query: NDArray[np.float32], wanted: int, guess: int) -> int:
     """Index of the trial's site nearest to `query`, the earliest of equals; -1 if there is none.
 
-    With wanted >= 0 only sites made for that action n_sites. `guess` is any site that may be near, or -1.
+    With wanted >= 0 only sites made for that action count. `guess` is a site that may be near (or -1): the search
+    begins with it and its page.
     """
     n = plots.n_sites[row]
-    shade = np.empty(plots.directions.shape[1], np.float64)
+    n_pages = (n + PAGE - 1) // PAGE
+    shade, bound = np.empty(SHADOW, np.float32), np.empty(PAGE, np.float32)
     cast_shadow(plots.directions, query, shade)
-    slack = _SLACK * (np.sqrt(squared_distance(query, np.zeros_like(query))) + plots.reach[row])
+    slack = _SLACK * np.float32(query.shape[0]) * (norm(query) + plots.reach[row])
     found, best, limit = -1, np.float32(np.inf), np.float32(np.inf)
-    if 0 <= guess < n and (wanted < 0 or plots.wanted[plots.pages[row, guess // PAGE], guess % PAGE] == wanted):
-        found, best = guess, squared_distance(plots.site[plots.pages[row, guess // PAGE], guess % PAGE], query)
-        limit = (np.sqrt(best) * _RELATIVE + slack) ** 2
-    bound = np.empty(PAGE, np.float32)
-    for first in range(0, n, PAGE):
-        page = plots.pages[row, first // PAGE]
+    start = min(max(guess, 0), n - 1)
+    for turn in range(n_pages):
+        # The page of the guess first, then the others in order.
+        p = start // PAGE if turn == 0 else turn - (turn <= start // PAGE)
+        page, filled = plots.pages[row, p], min(PAGE, n - p * PAGE)
         if box_bound(plots.box[page], shade) > limit:
             continue
-        bound[:] = 0
-        for k in range(shade.shape[0]):
-            line, coordinate = plots.shadow[page, k], np.float32(shade[k])
-            for j in range(PAGE):
-                d = line[j] - coordinate
-                bound[j] += d * d
-        for j in range(min(PAGE, n - first)):
+        if page_bounds(plots.shadow[page], shade, bound) > limit:
+            continue
+        shift = start % PAGE if turn == 0 else 0
+        for step in range(filled):
+            j = step + shift if step + shift < filled else step + shift - filled
             if bound[j] <= limit and (wanted < 0 or plots.wanted[page, j] == wanted):
-                distance = squared_distance(plots.site[page, j], query)
-                if distance < best or (distance == best and first + j < found):
-                    found, best = first + j, distance
+                distance, i = squared_distance(plots.site[page, j], query), p * PAGE + j
+                if distance < best or (distance == best and i < found) or found < 0:
+                    found, best = i, distance
                     limit = (np.sqrt(best) * _RELATIVE + slack) ** 2
     return found
 
 
+@njit(cache=True, fastmath=_FAST | {"nnan"})
+def page_bounds(shadows: NDArray[np.float32], s: NDArray[np.float32], out: NDArray[np.float32]) -> np.float32:
+    """Squared distance of a shadow to each of a page, and the least; written out so that it is vectorised."""
+    s0, s1, s2, s3, s4, s5, s6, s7 = s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7]
+    least = np.float32(np.inf)
+    for j in range(PAGE):
+        d0, d1, d2, d3 = shadows[0, j] - s0, shadows[1, j] - s1, shadows[2, j] - s2, shadows[3, j] - s3
+        d4, d5, d6, d7 = shadows[4, j] - s4, shadows[5, j] - s5, shadows[6, j] - s6, shadows[7, j] - s7
+        out[j] = d0 * d0 + d1 * d1 + d2 * d2 + d3 * d3 + d4 * d4 + d5 * d5 + d6 * d6 + d7 * d7
+    for j in range(PAGE):
+        if out[j] < least:
+            least = out[j]
+    return least
+
+
 @njit(cache=True)
-def box_bound(box: NDArray[np.float32], shade: NDArray[np.float64]) -> np.float32:
+def box_bound(box: NDArray[np.float32], shade: NDArray[np.float32]) -> np.float32:
     """Squared distance from a shadow to the box around a page's shadows."""
     total = np.float32(0)
     for k in range(shade.shape[0]):
-        coordinate = np.float32(shade[k])
-        d = max(box[0, k] - coordinate, coordinate - box[1, k], np.float32(0))
+        d = max(box[0, k] - shade[k], shade[k] - box[1, k], np.float32(0))
         total += d * d
     return total
 
@@ -233,13 +251,13 @@ def add_site(plots: Plots, row: int, point: NDArray[np.float32], wanted: int) ->
     page, j = plots.pages[row, i // PAGE], i % PAGE
     plots.site[page, j] = point
     plots.wanted[page, j] = wanted
-    shade = np.empty(plots.directions.shape[1], np.float64)
+    shade = np.empty(SHADOW, np.float32)
     cast_shadow(plots.directions, point, shade)
     for k in range(shade.shape[0]):
-        s = np.float32(shade[k])
+        s = shade[k]
         plots.shadow[page, k, j] = s
         plots.box[page, 0, k] = s if j == 0 else min(s, plots.box[page, 0, k])
         plots.box[page, 1, k] = s if j == 0 else max(s, plots.box[page, 1, k])
-    plots.reach[row] = max(plots.reach[row], np.sqrt(squared_distance(point, np.zeros_like(point))))
+    plots.reach[row] = max(plots.reach[row], norm(point))
     plots.n_sites[row] = i + 1
     return i

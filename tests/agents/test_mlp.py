@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
-from nappingrl.agents.mlp import BLOCK, MlpAgent, Normaliser
+from nappingrl.agents.mlp import MlpAgent, Normaliser
 from nappingrl.errors import BadAgentError, BadObservationError
 
 RNG = np.random.default_rng(0)
+BLOCK = 64
 OBSERVATIONS = RNG.normal(size=(3 * BLOCK + 5, 4)).astype(np.float32)
 
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from nappingrl.agents.base import Agent, check_fit
 from nappingrl.arrays import Flags, Floats, Rows, Transition
+from nappingrl.detect import Detector
 from nappingrl.domains.base import Domain
 from nappingrl.methods.base import Info, Method
 from nappingrl.registry import domains, methods
@@ -30,6 +31,7 @@ class Engine:
         method: type[Method] = methods.get(run.method)
         self.method = method(agent, make_info(kind, run, method.privileged), slots)
         self.detector = kind.make_detector(run.detector, slots)
+        self._watches_steps = type(self.detector).step is not Detector.step
         self.phase_names = [name for name, count in phases(run.protocol) for _ in range(count)]
         self.first_episode = -self.phase_names.count("pre")
         self.slots = slots
@@ -58,7 +60,8 @@ class Engine:
             self._returns[rows] += rewards
             truncated = (self._lengths[rows] >= self.domain.horizon) & ~terminated
             transition = Transition(observations, decision, actions, next_observations, rewards, terminated, truncated)
-            self._latch(rows, self.detector.step(rows, transition), self._lengths[rows])
+            if self._watches_steps:
+                self._latch(rows, self.detector.step(rows, transition), self._lengths[rows])
             self.method.learn(rows, transition, self._detected[rows])
             observations = next_observations
             ended = terminated | truncated

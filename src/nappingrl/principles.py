@@ -68,7 +68,6 @@ class Principles:
         self.n_open = np.zeros(n, np.int64)
         self._keys = np.zeros(n, np.uint64)
         self._draws = np.zeros(n, np.uint64)
-        self._last = np.full(n, -1)  # the region each trial was in: a good first guess
 
     @property
     def n_regions(self) -> NDArray[np.int64]:
@@ -93,7 +92,7 @@ class Principles:
         actions, regions = wanted.copy(), np.full(len(rows), -1)
         _select(
             self._sites.plots, self._book, self._rule, rows, model_states, wanted,
-            _NO_ORDER if order is None else order, self._keys, self._draws, self._last, actions, regions,
+            _NO_ORDER if order is None else order, self._keys, self._draws, actions, regions,
         )  # fmt: skip
         return actions, regions
 
@@ -158,14 +157,14 @@ _NO_ORDER = np.zeros((0, 0), np.int64)
 @njit(cache=True)
 def _select(
     plots: Plots, book: Book, rule: int, rows: Rows, model_states: ModelStates, wanted: Actions, order: Actions,
-    keys: Keys, draws: Keys, last: Rows, actions: Actions, regions: Rows,
+    keys: Keys, draws: Keys, actions: Actions, regions: Rows,
 ) -> None:  # fmt: skip
     for m in range(rows.shape[0]):
         row = rows[m]
         # paper (text): the first region covers all the space where the agent wants its action.
         same_key = wanted[m] if rule == _TEXT else -1
-        region = nearest(plots, row, model_states[m], same_key, last[row])
-        regions[m] = last[row] = region
+        region = nearest(plots, row, model_states[m], same_key)
+        regions[m] = region
         if region < 0:
             continue
         page, j = plots.pages[row, region // PAGE], region % PAGE

@@ -14,8 +14,8 @@ from nappingrl.methods.base import Info, Method
 from nappingrl.registry import domains, methods
 from nappingrl.trials.spec import NOVEL, RunSpec, TrialSpec, phases
 
-SLOTS = 64
-"""Trials that run at the same time: enough to share a matrix product, few enough to keep their sites in cache."""
+SLOTS = 128
+"""Trials that run at the same time. Measured with a thousand regions each: 128 take 0.8 of the time a step of 64."""
 
 OnEpisodes = Callable[[int], None]
 

@@ -1,6 +1,5 @@
 """Settings that must precede all imports of the package, and small agents that need neither torch nor the zoo."""
 
-import hashlib
 import json
 import os
 import zipfile
@@ -11,19 +10,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 
-def _source_hash() -> str:
-    digest = hashlib.sha256()
-    for file in sorted((ROOT / "src").rglob("*.py")):
-        digest.update(file.relative_to(ROOT).as_posix().encode() + b"\0" + file.read_bytes())
-    return digest.hexdigest()[:16]
-
-
 os.environ["SDL_VIDEODRIVER"] = "dummy"
 os.environ["SDL_AUDIODRIVER"] = "dummy"
 os.environ["PYGAME_HIDE_SUPPORT_PROMPT"] = "1"
 os.environ["MPLBACKEND"] = "Agg"
-# numba's cache does not notice that a function of another file, which was inlined, has changed: one cache per source.
-os.environ["NUMBA_CACHE_DIR"] = str(ROOT / ".numba_cache" / _source_hash())
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 import nappingrl
 from nappingrl import NappingAgent
+from nappingrl.agents import zoo_names
 from nappingrl.agents.base import Agent
 from nappingrl.detect import RollingMean
 from nappingrl.domains.env import DomainEnv
@@ -568,3 +569,87 @@ def test_attached_environment_is_the_environment(agent: Agent) -> None:
     assert attached.unwrapped is env.unwrapped
     assert attached.observation_space == env.observation_space
     assert attached.reset(seed=3)[0].tolist() == env.reset(seed=3)[0].tolist()
+
+
+# ---- what a review found --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("domain", "name"), [(d, n) for d in ("cartpole", "mountaincar") for n in zoo_names(d)])
+def test_shipped_agents_come_back_by_name(domain: str, name: str, tmp_path: Path) -> None:
+    path = NappingAgent(name, domain=domain).save(tmp_path / "a")
+    assert NappingAgent.load(path).agent.sha256 == NappingAgent(name, domain=domain).agent.sha256
+
+
+def test_a_model_saved_by_a_relative_path_is_found_from_elsewhere(
+    agent_zip: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(agent_zip.parent)
+    path = NappingAgent(agent_zip.name).save(tmp_path / "a")
+    monkeypatch.chdir(tmp_path)
+    assert NappingAgent.load(path).agent.name == NappingAgent(agent_zip).agent.name
+
+
+def test_a_live_agent_must_be_given_again(agent: Agent, tmp_path: Path) -> None:
+    with pytest.raises(BadAgentError, match="give it as model="):
+        NappingAgent.load(NappingAgent(agent).save(tmp_path / "a"))
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"action": 2}, "0 to 1"),
+        ({"action": -1}, "0 to 1"),
+        ({"action": 10**10}, "0 to 1"),
+        ({"env": 1}, "n_envs=1"),
+        ({"env": -1}, "n_envs=1"),
+        ({"reward": [1.0, 2.0]}, "reward of shape"),
+        ({"action": [0, 1]}, "action of shape"),
+    ],
+)
+def test_observe_refuses_what_does_not_fit(agent: Agent, change: dict[str, Any], text: str) -> None:
+    made = NappingAgent(agent, detector="given")
+    step = {"observation": np.zeros(4, np.float32), "action": 0, "next_observation": np.ones(4, np.float32)}
+    with pytest.raises(BadSpecError, match=text):
+        made.observe(**(step | {"reward": 1.0, "terminated": False} | change))
+
+
+def test_observe_wants_one_of_each_for_a_batch(agent: Agent) -> None:
+    made = NappingAgent(agent, detector="given", n_envs=2)
+    batch = np.zeros((2, 4), np.float32)
+    with pytest.raises(BadSpecError, match="action of shape"):
+        made.observe(batch, 0, batch, [1.0, 1.0], [False, False], [False, False])
+
+
+@pytest.mark.parametrize("value", [1.0, np.ones(3), np.ones((1, 1)), [np.nan]])
+def test_a_score_must_give_one_number_for_each(agent: Agent, value: Any) -> None:
+    made = NappingAgent(agent, score=lambda o, a, o2, r, end: value, detector="given")
+    with pytest.raises(BadSpecError, match="score"):
+        made.observe(np.zeros(4, np.float32), 0, np.ones(4, np.float32), 1.0, False)
+
+
+class OneBuffer(gymnasium.ObservationWrapper[Any, Any, Any]):
+    """Writes every observation into the same array, as some environments do."""
+
+    buffer = np.zeros(4, np.float32)
+
+    def observation(self, observation: NDArray[np.float32]) -> NDArray[np.float32]:
+        self.buffer[:] = observation
+        return self.buffer
+
+
+def test_environments_may_reuse_their_observation_array(agent: Agent) -> None:
+    plain, reused = (NappingAgent(agent, domain="cartpole", detector="given") for _ in range(2))
+    expected = play(plain, plain.attach(cartpole(**HARD)), 5, seed=0)
+    assert play(reused, reused.attach(OneBuffer(cartpole(**HARD))), 5, seed=0) == expected
+
+
+def test_an_early_reset_forgets_the_running_return(agent: Agent) -> None:
+    """Else the detector would judge the sum of two episodes."""
+    made = NappingAgent(agent, detector=RollingMean(1, low=50, window=1, first=0))
+    env = made.attach(cartpole())
+    observation, _ = env.reset(seed=0)
+    for _ in range(100):
+        observation, *_ = env.step(made.predict(observation)[0])
+    env.unwrapped.set_params(**FAILING)  # type: ignore[attr-defined]
+    play(made, env, 1, seed=0)
+    assert made.detected.tolist() == [True]

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from gymnasium import register
 
+from nappingrl.source import drop_stale_kernels
+
 if TYPE_CHECKING:
     from nappingrl.adapter import NappingAgent as NappingAgent
     from nappingrl.agents import load as load_agent  # noqa: F401
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
     from nappingrl.trials.launch import run as run
 
 __version__ = "0.1.0"
+
+drop_stale_kernels()
 
 _PUBLIC = {
     "NappingAgent": "nappingrl.adapter:NappingAgent",

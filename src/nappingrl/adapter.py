@@ -3,6 +3,7 @@
 import io
 import json
 import zipfile
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, SupportsFloat
 
@@ -24,6 +25,8 @@ from nappingrl.score import Eval, Score, reward_score
 
 Array = NDArray[Any]
 State = tuple[Array, ...] | None
+FORMAT = 1
+"""Of saved agents."""
 
 
 class NappingAgent:
@@ -70,6 +73,13 @@ class NappingAgent:
             check_fit(self.agent, self._domain.name, shape, n_actions)
         if n_envs < 1:
             raise BadSpecError(f"n_envs={n_envs} given; at least 1 environment is needed")
+        if seed < 0:
+            raise BadSpecError(f"seed {seed} is negative; allowed: 0, 1, 2, ...")
+        if not (self.agent.n_actions and self.agent.embedding_dim):
+            raise BadAgentError(
+                f"agent {self.agent.name} does not know its sizes yet: give TorchAgent its observation_shape="
+            )
+        self._reference = _reference(model)
         self.n_envs = n_envs
         self.score = self._score(score)
         defaults = self._domain.defaults if self._domain else None
@@ -115,7 +125,7 @@ class NappingAgent:
         rows = self._rows_of(batch)
         decision = self.method.forward(rows, batch)
         actions = self.method.act(rows, batch, decision)
-        self._last, self._is_fresh[rows] = (batch, decision), True
+        self._last, self._is_fresh[rows] = (deepcopy(batch), decision), True
         return (np.array(actions[0]) if is_single else actions.copy()), state
 
     def observe(
@@ -131,16 +141,22 @@ class NappingAgent:
         """Tell what came of a step: for one environment (`env`, default 0), or for a batch of all."""
         batch, is_single = self._batch(observation)
         following, _ = self._batch(next_observation)
+        if not 0 <= (env or 0) < self.n_envs:
+            raise BadSpecError(f"env={env} given, the agent serves n_envs={self.n_envs} environments")
         rows = np.array([env or 0]) if is_single else self._rows_of(batch)
         transition = Transition(
             batch,
             self._decision(rows, batch),
-            np.atleast_1d(np.asarray(action, np.int64)),
+            _column("action", action, np.int64, len(rows)),
             following,
-            np.atleast_1d(np.asarray(reward, np.float64)),
-            np.atleast_1d(np.asarray(terminated, np.bool_)),
-            np.atleast_1d(np.asarray(truncated, np.bool_)),
+            _column("reward", reward, np.float64, len(rows)),
+            _column("terminated", terminated, np.bool_, len(rows)),
+            _column("truncated", truncated, np.bool_, len(rows)),
         )
+        if _length(following) != len(rows):
+            raise BadObservationError(f"{len(rows)} observations but {_length(following)} next observations were given")
+        if transition.actions.min() < 0 or transition.actions.max() >= self.agent.n_actions:
+            raise BadSpecError(f"action {action} given; the agent's are 0 to {self.agent.n_actions - 1}")
         self._returns[rows] += transition.rewards
         self.detected[rows] |= self.detector.step(rows, transition)
         self.method.learn(rows, transition, self.detected[rows])
@@ -159,6 +175,10 @@ class NappingAgent:
             raise BadSpecError(f"index {index} given, the agent serves n_envs={self.n_envs} environments")
         return _Observed(env, self, index)
 
+    def begin_episode(self, env: int = 0) -> None:
+        """An environment was reset: what its unfinished episode had earned is forgotten."""
+        self._returns[env], self._is_fresh[env] = 0.0, False
+
     def explain(self, env: int = 0) -> list[Rule]:
         """The principles learned so far as readable rules, the most visited first."""
         if not isinstance(self.method, Napping):
@@ -175,11 +195,10 @@ class NappingAgent:
         """Write a zip of JSON and npz (no pickle): settings, principles, and the base model by path and sha256."""
         path = Path(path)
         path = path if path.suffix == ".zip" else path.with_name(path.name + ".zip")
-        source = self.agent.source
         settings = {
-            "format": 1,
+            "format": FORMAT,
             "nappingrl": nappingrl.__version__,
-            "agent": {"name": self.agent.name, "source": source, "sha256": self.agent.sha256},
+            "agent": {"name": self.agent.name, "model": self._reference, "sha256": self.agent.sha256},
             "config": self.config,
             "detected": self.detected.tolist(),
             "episodes": self._episodes.tolist(),
@@ -194,9 +213,11 @@ class NappingAgent:
             for row in range(self.n_envs):
                 tables |= {f"{row}/{name}": array for name, array in principles.table(row).items()}
         np.savez_compressed(arrays, allow_pickle=False, **tables)
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        temporary = path.with_name(path.name + ".tmp")
+        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("adapter.json", json.dumps(settings, indent=2))
             archive.writestr("principles.npz", arrays.getvalue())
+        temporary.replace(path)
         return path
 
     @classmethod
@@ -212,13 +233,17 @@ class NappingAgent:
             with zipfile.ZipFile(path) as archive:
                 settings = json.loads(archive.read("adapter.json"))
                 tables = dict(np.load(io.BytesIO(archive.read("principles.npz")), allow_pickle=False))
-            config, saved = settings["config"], settings["agent"]
+            config, saved, format_ = settings["config"], settings["agent"], settings["format"]
         except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
             raise BadAgentError(
                 f"{path} is not a saved NappingAgent ({error}); give a file that save() wrote"
             ) from error
+        if format_ != FORMAT:
+            raise BadAgentError(f"{path} has format {format_}, this version reads {FORMAT}: save it again")
         if model is None:
-            model = saved["source"] or saved["name"]
+            model = saved["model"]
+        if model is None:
+            raise BadAgentError(f"{path} was saved with a live model, '{saved['name']}'; give it as model=")
         for name, given in (("score", score), ("detector", detector)):
             if given is None and config[f"own_{name}"]:
                 raise BadSpecError(f"{path} was saved with the {name} '{config[name]}' of your own; give it as {name}=")
@@ -227,18 +252,23 @@ class NappingAgent:
         keywords = {name: config[name] for name in ("domain", "method", "rule", "space", "choice", "n_envs", "seed")}
         agent = cls(model, score=score, detector=detector or config["detector"], **keywords)
         if agent.agent.sha256 != saved["sha256"]:
-            raise BadAgentError(f"{path} belongs to other weights than {saved['source'] or saved['name']} has now")
-        agent.detected[:] = settings["detected"]
-        agent._episodes[:] = settings["episodes"]
-        agent._returns[:] = settings["returns"]
-        if detector is None or config["own_detector"]:
-            agent.detector.restore(_below("detector/", tables))
-        if isinstance(agent.method, Napping):
-            for row, stream in enumerate(settings["streams"]):
-                agent.method.principles.restore(row, _below(f"{row}/", tables), tuple(stream))
+            raise BadAgentError(f"{path} belongs to other weights than {saved['model'] or saved['name']} has now")
+        try:
+            agent._restore(settings, tables, with_detector=detector is None or config["own_detector"])
+        except (KeyError, ValueError) as error:
+            raise BadAgentError(f"{path} is damaged ({error}); save it again") from error
         return agent
 
     # ------------------------------------------------------------------------------------------------ internals
+
+    def _restore(self, settings: dict[str, Any], tables: dict[str, Array], with_detector: bool) -> None:
+        self.detected[:], self._episodes[:] = settings["detected"], settings["episodes"]
+        self._returns[:] = settings["returns"]
+        if with_detector:
+            self.detector.restore(_below("detector/", tables))
+        if isinstance(self.method, Napping):
+            for row, stream in enumerate(settings["streams"]):
+                self.method.principles.restore(row, _below(f"{row}/", tables), tuple(stream))
 
     def _score(self, score: Score | Eval | str | None) -> Score:
         if isinstance(score, Score):
@@ -295,11 +325,15 @@ class NappingAgent:
             return ({name: value[None] for name, value in batch.items()} if is_single else batch), is_single
         array = np.asarray(observation)
         shape = self.agent.observation_shape
+        if shape is not None and array.ndim not in (len(shape), len(shape) + 1):
+            raise BadObservationError(
+                f"observation of shape {array.shape} given; the agent was trained on {shape}, alone or (n, *shape)"
+            )
         is_single = shape is None or array.ndim == len(shape)
         return (array[None] if is_single else array), is_single
 
     def _rows_of(self, batch: Any) -> Rows:
-        n = len(next(iter(batch.values()))) if isinstance(batch, dict) else len(batch)
+        n = _length(batch)
         if n > self.n_envs:
             raise BadObservationError(f"a batch of {n} observations was given; make the agent with n_envs={n}")
         return self._rows[:n]
@@ -330,14 +364,34 @@ class _Observed(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._observation: Any = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        self._observation, info = self.env.reset(seed=seed, options=options)
-        return self._observation, info
+        observation, info = self.env.reset(seed=seed, options=options)
+        self._observation = deepcopy(observation)  # the environment may write the next one into the same array
+        self._agent.begin_episode(self._index)
+        return observation, info
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         following, reward, terminated, truncated, info = self.env.step(action)
         self._agent.observe(self._observation, action, following, reward, terminated, truncated, self._index)
-        self._observation = following
+        self._observation = deepcopy(following)
         return following, reward, terminated, truncated, info
+
+
+def _reference(model: Any) -> str | None:
+    """How a saved agent finds its model again: a file's full path or a shipped agent's name; None for live objects."""
+    if isinstance(model, str | Path):
+        return str(Path(model).resolve()) if Path(model).exists() else str(model)
+    return None
+
+
+def _column(name: str, value: Any, kind: Any, n: int) -> Any:
+    column = np.atleast_1d(np.asarray(value, kind))
+    if column.shape != (n,):
+        raise BadSpecError(f"{name} of shape {column.shape} given for {n} observations; one for each is needed")
+    return column
+
+
+def _length(batch: Any) -> int:
+    return len(next(iter(batch.values()))) if isinstance(batch, dict) else len(batch)
 
 
 def _below(prefix: str, arrays: dict[str, Array]) -> dict[str, Array]:
@@ -352,4 +406,6 @@ def _equal(a: Any, b: Any) -> bool:
 
 def _signs(observation: NDArray[np.floating[Any]]) -> str:
     """Words for observations that have no names."""
+    if not len(observation):
+        return "anywhere"
     return ", ".join(f"obs[{i}] {'>' if value > 0 else '<='} 0" for i, value in enumerate(observation[:8]))

@@ -119,12 +119,14 @@ def _time_engine(spec: RunSpec, agent: Agent, trials: list[TrialSpec]) -> tuple[
     The time of a run with one episode is subtracted: what it costs to put the principles back is not a step.
     """
     short = [replace(trial, run=replace(spec, protocol="0+1")) for trial in trials]
-    best = np.inf
+    brief = whole = np.inf
     for _ in range(_REPEATS):
-        brief, brief_rows = _timed(lambda: Engine(short[0].run, agent).run_trials(short))
-        whole, rows = _timed(lambda: Engine(spec, agent).run_trials(trials))
-        best = min(best, (whole - brief) / (int(rows["length"].sum()) - int(brief_rows["length"].sum())))
-    return best * 1e6, rows["return"].to_numpy().reshape(len(trials), -1)
+        seconds, brief_rows = _timed(lambda: Engine(short[0].run, agent).run_trials(short))
+        brief = min(brief, seconds)
+        seconds, rows = _timed(lambda: Engine(spec, agent).run_trials(trials))
+        whole = min(whole, seconds)
+    steps = int(rows["length"].sum()) - int(brief_rows["length"].sum())
+    return (whole - brief) / steps * 1e6, rows["return"].to_numpy().reshape(len(trials), -1)
 
 
 def _timed(work: Callable[[], pl.DataFrame]) -> tuple[float, pl.DataFrame]:
@@ -206,9 +208,12 @@ def _time_user_loop(
         table, parameters = learned[trial.key("choice")], trial.parameters()
         assert parameters is not None
         _change_world(env.unwrapped, parameters)
-        started = time.perf_counter()
-        got = _user_trial(env, model, seen, starts, table)
-        seconds += time.perf_counter() - started
+        best = np.inf
+        for _ in range(_REPEATS):
+            started = time.perf_counter()
+            got = _user_trial(env, model, seen, starts, table)
+            best = min(best, time.perf_counter() - started)
+        seconds += best
         steps += int(sum(got))
         returns.append(got)
     return seconds / steps * 1e6, np.array(returns)

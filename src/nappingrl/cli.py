@@ -1,11 +1,12 @@
-"""The command line: `napping list | run | report | train | bench`."""
+"""The command line: `napping list | run | report | replay | train | bench`."""
 
 import json
+import shlex
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 
@@ -87,8 +88,8 @@ class Run:
 
     domain: Positional[str]
     """World to run in; see `napping list`."""
-    agent: str = "ppo"
-    """Name of a shipped agent, or the path of an SB3 .zip."""
+    agent: str = ""
+    """Name of a shipped agent, or the path of an SB3 .zip. Default: the domain's."""
     method: str = "napping"
     """frozen, napping or oracle (a ceiling: knows the true parameters)."""
     novelty: str = ""
@@ -134,12 +135,12 @@ class Run:
             self.space, self.score, self.detector, self.protocol,
             {} if self.choice == "random" else {"choice": self.choice},
         ).complete()  # fmt: skip
-        agent = load(self.agent, self.domain)
+        agent = load(spec.agent, self.domain)
         out = self.out or _fresh_folder(f"{self.domain}-{agent.name}-{self.method}")
         started = time.perf_counter()
         try:
             with _progress(f"{self.domain} {agent.name} {self.method}") as on_progress:
-                folder = run_into(out, spec, agent, self.workers or default_workers(), on_progress, _command_line())
+                folder = run_into(out, spec, agent, self.workers or default_workers(), on_progress, self._again(out))
         except KeyboardInterrupt:
             print(
                 f"napping: stopped; finished parts are safe. Continue with the same command and --out {out}",
@@ -152,6 +153,15 @@ class Run:
             return
         _print_table([(folder.manifest.label, summary)], page.HEAD, page.table)
         print(f"rows: {out}   next: napping report {out}")
+
+    def _again(self, out: Path) -> str:
+        """The command that continues this run, with every option that is not the default."""
+        words = ["napping", "run", self.domain]
+        for option in fields(self):
+            value = getattr(self, option.name)
+            if option.name not in ("domain", "out", "json", "workers") and value != option.default:
+                words += [f"--{option.name}", str(value)]
+        return shlex.join([*words, "--out", str(out)])
 
 
 @dataclass(frozen=True)
@@ -183,17 +193,67 @@ class Report:
             raise BadSpecError("no run given; give the --out folder of at least one run")
         folders = [RunFolder.open(path) for path in self.runs]
         runs = [(folder.manifest, folder.read()) for folder in folders]
+        for folder, (manifest, rows) in zip(folders, runs, strict=True):
+            if (n_trials := rows["trial"].n_unique()) < manifest.n_trials:
+                print(
+                    f"napping: {folder.path} is unfinished: {n_trials} of {manifest.n_trials} trials", file=sys.stderr
+                )
         summaries = [(manifest.label, summarise(manifest, rows)) for manifest, rows in runs]
         out = self.out or self.runs[0]
         make_folder(out)
         picture = figures.curves(runs, out / "curves.png", self.statistic)
         opened = page.write(out / "report.html", summaries, picture, [manifest.command for manifest, _ in runs])
         if self.json:
-            found = {str(path): asdict(summary) for path, (_, summary) in zip(self.runs, summaries, strict=True)}
-            print(json.dumps({"runs": found, "picture": str(picture), "page": str(opened)}))
+            by_run = {str(path): asdict(summary) for path, (_, summary) in zip(self.runs, summaries, strict=True)}
+            print(json.dumps({"runs": by_run, "picture": str(picture), "page": str(opened)}))
             return
         _print_table(summaries, page.HEAD, page.table)
         print(f"picture: {picture}\nopen {opened} in a browser")
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Run one trial of a run again: check its rows, write its principles, print them as rules.
+
+    Example: napping replay runs/cartpole-ppo-napping-1 17
+    """
+
+    run: Positional[Path]
+    """Folder of the run."""
+    trial: Positional[str]
+    """Number or id of the trial."""
+    rules: int = 10
+    """How many rules to print, the most visited first."""
+    json: bool = False
+    """Print one JSON object on the last line of standard output."""
+
+    def __call__(self) -> None:
+        """Run it again, then print."""
+        import numpy as np
+
+        from nappingrl.explain import read_rules
+        from nappingrl.registry import domains
+        from nappingrl.trials.launch import replay
+        from nappingrl.trials.store import RunFolder, make_folder
+
+        folder = RunFolder.open(self.run)
+        again = replay(folder, self.trial)
+        make_folder(self.run / "principles")
+        file = self.run / "principles" / f"{again.id.replace('/', '_')}.npz"
+        np.savez_compressed(file, allow_pickle=False, **again.table)
+        domain = domains.get(folder.manifest.spec["domain"])
+        rules = read_rules(again.table, domain.describe, domain.action_names) if again.table else []
+        returns = again.rows["return"].to_list()
+        if self.json:
+            texts = [str(rule) for rule in rules]
+            found = {"trial": again.id, "same": again.is_same, "returns": returns, "rules": texts, "file": str(file)}
+            print(json.dumps(found))
+            return
+        print(f"trial {again.id}: {'the same rows as stored' if again.is_same else 'OTHER ROWS THAN STORED'}")
+        print("returns:", " ".join(f"{value:g}" for value in returns))
+        for rule in rules[: self.rules]:
+            print(f"  {rule}")
+        print(f"principles: {file}")
 
 
 @dataclass(frozen=True)
@@ -216,8 +276,12 @@ class Train:
 
     def __call__(self) -> None:
         """Train, then print the card."""
-        from nappingrl.agents.training import train
+        from nappingrl.errors import MissingExtraError
 
+        try:
+            from nappingrl.agents.training import train
+        except ModuleNotFoundError as error:
+            raise MissingExtraError(f'training needs {error.name}: pip install "nappingrl[sb3]"') from error
         with _progress(f"train {self.domain} {self.agent}") as on_progress:
             card = train(
                 self.domain, self.agent, self.out, seed=self.seed, total_steps=self.total_steps, on_progress=on_progress
@@ -258,6 +322,7 @@ def main(arguments: list[str] | None = None) -> None:
         Annotated[List, tyro.conf.subcommand("list")]
         | Annotated[Run, tyro.conf.subcommand("run")]
         | Annotated[Report, tyro.conf.subcommand("report")]
+        | Annotated[Replay, tyro.conf.subcommand("replay")]
         | Annotated[Train, tyro.conf.subcommand("train")]
         | Annotated[Bench, tyro.conf.subcommand("bench")]
     )
@@ -292,7 +357,3 @@ def _fresh_folder(name: str) -> Path:
     while (path := Path("runs") / f"{name}-{number}").exists():
         number += 1
     return path
-
-
-def _command_line() -> str:
-    return " ".join(["napping", *sys.argv[1:]])

@@ -4,7 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
+import numpy as np
+
 from nappingrl.arrays import Actions, Flags, Floats, Observations
+from nappingrl.errors import BadSpecError
 
 Eval = Callable[[Observations, Actions, Observations, Floats, Flags], Floats]
 
@@ -37,8 +40,16 @@ class Score:
         rewards: Floats,
         terminated: Flags,
     ) -> Floats:
-        """Scores of m transitions, (m,) float64."""
-        return self.fn(observations, actions, next_observations, rewards, terminated)
+        """Scores of m transitions, (m,) float64; raises in one line where the function gives anything else."""
+        scores = np.asarray(self.fn(observations, actions, next_observations, rewards, terminated), np.float64)
+        if scores.shape != actions.shape:
+            raise BadSpecError(
+                f"score '{self.name}' gave shape {scores.shape} for {len(actions)} transitions; "
+                "its arguments are batches, and it must give one number for each"
+            )
+        if np.isnan(scores).any():
+            raise BadSpecError(f"score '{self.name}' gave NaN; it must be a number for every transition")
+        return scores
 
 
 def reward_score(threshold: float = 0.0, supremum: float = inf) -> Score:

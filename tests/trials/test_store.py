@@ -12,9 +12,10 @@ from polars.testing import assert_frame_equal
 import nappingrl
 from nappingrl.agents.base import Agent
 from nappingrl.errors import BadRunError
+from nappingrl.source import drop_stale_kernels, source_sha256
 from nappingrl.trials.launch import make_manifest
 from nappingrl.trials.spec import RunSpec
-from nappingrl.trials.store import Manifest, RunFolder, source_sha256
+from nappingrl.trials.store import Manifest, RunFolder
 
 N_EPISODES, CHUNK = 2, 3
 
@@ -96,7 +97,8 @@ def test_rows_come_back_in_the_order_of_the_trials(tmp_path: Path, manifest: Man
     made.write(0, rows(0))
     assert made.missing() == []
     assert_frame_equal(made.read(), pl.concat([rows(0), rows(1)]))
-    assert listing(made) == ["manifest.json", "part-00000.parquet", "part-00001.parquet"]
+    parts = [f"part-0000{i}.parquet{end}" for i in (0, 1) for end in ("", ".sha256")]
+    assert listing(made) == ["manifest.json", *parts]
 
 
 def test_the_same_run_is_continued(folder: RunFolder, manifest: Manifest) -> None:
@@ -198,7 +200,7 @@ def test_a_damaged_part_is_named_set_aside_and_missing(
 
 
 def test_a_part_with_too_few_rows_is_damaged(folder: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
-    rows(0).head(5).write_parquet(folder.part(0))
+    folder.write(0, rows(0).head(5))
     assert folder.missing() == [0]
     assert "5 rows instead of 6" in capsys.readouterr().err
 
@@ -224,18 +226,39 @@ def test_a_part_appears_whole_or_not_at_all(
 ) -> None:
     made = RunFolder.create(tmp_path, manifest)
 
-    def die(self: pl.DataFrame, file: Path, **_: Any) -> None:
-        Path(file).write_bytes(b"PAR1 half")
+    def die(self: Path, target: Path) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(pl.DataFrame, "write_parquet", die)
+        patch.setattr(Path, "replace", die)
         with pytest.raises(KeyboardInterrupt):
             made.write(0, rows(0))
     assert not made.part(0).exists()
     assert made.missing() == [0, 1]
     made.write(0, rows(0))
     assert made.missing() == [1]
+
+
+@pytest.mark.parametrize("place", range(0, 1200, 97))
+def test_no_flipped_bit_is_read(folder: RunFolder, place: int) -> None:
+    """Parquet itself reads many a flipped bit as another number."""
+    content = bytearray(folder.part(0).read_bytes())
+    content[place % len(content)] ^= 4
+    folder.part(0).write_bytes(content)
+    with pytest.raises(BadRunError, match="part-00000"):
+        folder.read()
+    assert folder.missing() == [0]
+
+
+def test_kernels_of_other_source_are_dropped(tmp_path: Path) -> None:
+    cache = tmp_path / "agents" / "__pycache__"
+    cache.mkdir(parents=True)
+    (cache / "mlp._layer-1.nbi").write_text("old")
+    drop_stale_kernels(tmp_path)
+    assert not list(cache.iterdir())
+    (cache / "mlp._layer-1.nbc").write_text("new")
+    drop_stale_kernels(tmp_path)
+    assert list(cache.iterdir()), "compiled from this source"
 
 
 def test_source_hash_is_steady() -> None:

@@ -74,7 +74,7 @@ class MlpAgent(Agent):
         self._filled = [(_fill(weight), _fill(bias)) for weight, bias in self._layers[:-1]]
         weight, bias = self._layers[-1]
         self._last = _fill(weight)[:, : self.n_actions].T.copy(), bias
-        self.sha256 = _hash(self._layers, normaliser)
+        self.sha256 = _hash(activation, self._layers, normaliser)
 
     def forward(self, observations: Observations) -> Decision:
         """Wanted actions, model states and preferences of (m, *observation_shape) observations."""
@@ -184,9 +184,10 @@ def _relu(values: NDArray[np.float32]) -> None:
         values[i] = max(values[i], np.float32(0))
 
 
-def _hash(layers: list[Layer], normaliser: Normaliser | None) -> str:
-    digest = hashlib.sha256()
+def _hash(activation: str, layers: list[Layer], normaliser: Normaliser | None) -> str:
+    digest = hashlib.sha256(activation.encode())
     for weight, bias in layers:
+        digest.update(str(weight.shape).encode())
         digest.update(weight.tobytes())
         digest.update(bias.tobytes())
     if normaliser is not None:

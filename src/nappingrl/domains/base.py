@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -32,6 +33,7 @@ class Solved:
 class Defaults:
     """What an experiment in a domain uses unless told otherwise."""
 
+    agent: str
     novelty: str
     score: str
     rule: str
@@ -51,6 +53,8 @@ class Domain(ABC):
     title: ClassVar[str]
     parameters: ClassVar[Mapping[str, float]]
     """Name -> value before the novelty."""
+    positive: ClassVar[tuple[str, ...]] = ()
+    """Parameters that must be greater than 0."""
     observation_names: ClassVar[tuple[str, ...]]
     observation_words: ClassVar[tuple[tuple[str, str], ...]]
     """For each observation how a person calls a negative and a positive value (relative to the centre)."""
@@ -137,6 +141,8 @@ def check_parameters(domain: Domain | type[Domain], changes: Mapping[str, float]
     """Raise in one line if a parameter is not known or not a finite number."""
     for name, value in (changes or {}).items():
         check_name(f"parameter of {domain.name}", name, domain.parameters)
-        if not np.isfinite(value):
+        if not isinstance(value, Real) or not np.isfinite(value):
             raise BadSpecError(f"parameter {name}={value} of {domain.name} is not a finite number")
+        if name in domain.positive and value <= 0:
+            raise BadSpecError(f"parameter {name}={value} of {domain.name} must be greater than 0")
     return dict(changes or {})

@@ -59,6 +59,7 @@ class CartPole(Domain):
     env_id = "nappingrl/CartPole-v0"
     title = "CartPole"
     parameters = {"length": 0.5, "gravity": 9.8, "masscart": 1.0, "masspole": 0.1, "force": 10.0}  # noqa: RUF012
+    positive = ("length", "masscart", "masspole")
     observation_names = ("cart position", "cart velocity", "pole angle", "pole angular velocity")
     observation_words = (
         ("cart left of centre", "cart right of centre"),
@@ -91,7 +92,7 @@ class CartPole(Domain):
     }
     detector_limits = (150.0, inf)
     expert_name = "nappingrl.domains.experts:CartPoleExpert"
-    defaults = Defaults(novelty="physics", score="push-back-0.3", rule="revised", space="embedding")
+    defaults = Defaults(agent="ppo", novelty="physics", score="push-back-0.3", rule="revised", space="embedding")
 
     def __init__(self, n: int) -> None:
         super().__init__(n)

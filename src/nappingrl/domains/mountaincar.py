@@ -75,7 +75,7 @@ class MountainCar(Domain):
     }
     detector_limits = (-120.0, -80.0)
     expert_name = "nappingrl.domains.experts:MountainCarExpert"
-    defaults = Defaults(novelty="physics", score="from-rest-right", rule="fallback", space="raw")
+    defaults = Defaults(agent="dqn", novelty="physics", score="from-rest-right", rule="fallback", space="raw")
 
     def __init__(self, n: int) -> None:
         super().__init__(n)

@@ -60,8 +60,6 @@ class Napping(Method):
         scores = self.info.score(
             observations, t.actions[at], take(t.next_observations, at), t.rewards[at], t.terminated[at]
         )
-        if np.isnan(scores).any():
-            raise BadSpecError(f"score '{self.info.score.name}' gave NaN; it must be a number for every transition")
         rows = rows[at]
         self.principles.update(
             rows,

@@ -45,7 +45,7 @@ def summarise(manifest: Manifest, rows: pl.DataFrame, seconds: float = 0.0) -> S
         agent=spec["agent"],
         method=spec["method"],
         novelty=spec["novelty"],
-        trials=spec["trials"],
+        trials=rows["trial"].n_unique() // len(names),
         seed=spec["seed"],
         seconds=round(seconds, 3),
         ceiling=overall["last10_mean"] if spec["method"] == "oracle" else None,

@@ -48,8 +48,7 @@ class Engine:
         """All episodes of these trials as rows, in the order of the trials."""
         rows_out = _Columns(len(trials), len(self.phase_names), list(self.domain.parameters))
         waiting = iter(range(len(trials)))
-        rows = np.arange(0)
-        rows = np.concatenate([rows, self._admit(np.arange(self.slots), waiting, trials)])
+        rows = self._admit(np.arange(self.slots), waiting, trials)
         observations = self.domain.observe(rows)
         while len(rows):
             decision = self.method.forward(rows, observations)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from threading import Thread
@@ -15,6 +16,7 @@ from typing import Any, Protocol
 
 import msgspec
 import polars as pl
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 import nappingrl
@@ -22,10 +24,12 @@ from nappingrl.agents import load
 from nappingrl.agents.base import Agent, check_fit
 from nappingrl.domains.base import Domain
 from nappingrl.errors import BadRunError, BadSpecError
+from nappingrl.methods.napping import Napping
 from nappingrl.registry import domains
+from nappingrl.source import source_sha256
 from nappingrl.trials.engine import Engine
 from nappingrl.trials.spec import RunSpec, phases
-from nappingrl.trials.store import Manifest, RunFolder, source_sha256
+from nappingrl.trials.store import Manifest, RunFolder
 
 CHUNK = 128
 """Trials per part of a run. Fixed, so that rows and parts do not depend on the number of workers."""
@@ -36,7 +40,7 @@ OnProgress = Callable[[int, int], None]
 
 def run(
     domain: str,
-    agent: str | Path | object = "ppo",
+    agent: str | Path | object = "",
     method: str = "napping",
     *,
     out: str | Path | None = None,
@@ -51,10 +55,10 @@ def run(
         >>> rows["episode"].to_list()
         [-1, 0, -1, 0]
     """
-    domains.get(domain)
-    loaded = load(agent, domain)
-    name = str(agent) if isinstance(agent, str | Path) else loaded.name
-    spec = RunSpec(domain, name, method, **options).complete()
+    named = str(agent) if isinstance(agent, str | Path) else ""
+    spec = RunSpec(domain, named, method, **options).complete()
+    loaded = load(spec.agent if isinstance(agent, str | Path) else agent, domain)
+    spec = spec if isinstance(agent, str | Path) else replace(spec, agent=loaded.name)
     if out is None:
         _check(spec, loaded, workers)
         return pl.concat(rows for _, rows in _run_chunks(spec, loaded, None, workers, on_progress))
@@ -70,6 +74,37 @@ def run_into(
     for chunk, rows in _run_chunks(spec, agent, folder.missing(), workers, on_progress):
         folder.write(chunk, rows)
     return folder
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """One trial, run again."""
+
+    id: str
+    rows: pl.DataFrame
+    table: dict[str, NDArray[Any]]
+    """Its principles at the end (`Principles.table`); empty where the method has none."""
+    is_same: bool
+    """Whether the rows are those that the run had stored."""
+
+
+def replay(folder: RunFolder, trial: str) -> Replayed:
+    """Run one trial of a run again, alone; `trial` is its id or its number."""
+    spec = msgspec.convert(folder.manifest.spec, RunSpec)
+    found = [t for t in spec.trial_specs() if trial in (t.id, str(t.number))]
+    if not found:
+        example = spec.trial_specs()[0].id
+        raise BadSpecError(
+            f"no trial '{trial}' in {folder.path}; allowed: 0 to {spec.trials - 1}, or an id like {example}"
+        )
+    agent = load(spec.agent, spec.domain)
+    if agent.sha256 != folder.manifest.agent_sha256:
+        raise BadRunError(f"{folder.path} was run with other weights than agent '{spec.agent}' has now")
+    engine = Engine(spec, agent, slots=1)
+    rows = engine.run_trials(found[:1])
+    table = engine.method.principles.table(0) if isinstance(engine.method, Napping) else {}
+    stored = folder.read().filter(pl.col("trial") == found[0].id)
+    return Replayed(found[0].id, rows, table, rows.equals(stored))
 
 
 def _check(spec: RunSpec, agent: Agent, workers: int) -> None:

@@ -23,7 +23,7 @@ class RunSpec:
     """One agent and one method in one domain. Empty names mean: the domain's default."""
 
     domain: str
-    agent: str = "ppo"
+    agent: str = ""
     method: str = "napping"
     novelty: str = ""
     """A name, "all" (trials of each) or "none" (nothing changes: a control)."""
@@ -46,6 +46,7 @@ class RunSpec:
         check_name("detector", self.detector, detectors.names())
         full = replace(
             self,
+            agent=self.agent or domain.defaults.agent,
             novelty=self.novelty or domain.defaults.novelty,
             rule=check_name("rule", self.rule or domain.defaults.rule, RULES),
             space=check_name("space", self.space or domain.defaults.space, SPACES),

@@ -1,6 +1,7 @@
 """Runs on disk: a folder with manifest.json and one parquet part per chunk of trials."""
 
 import hashlib
+import io
 import os
 import sys
 from collections.abc import Iterable
@@ -11,7 +12,6 @@ from typing import Any
 import msgspec
 import polars as pl
 
-import nappingrl
 from nappingrl.errors import BadRunError
 
 MANIFEST = "manifest.json"
@@ -109,11 +109,11 @@ class RunFolder:
 
     def write(self, chunk: int, rows: pl.DataFrame) -> None:
         """Store the rows of a chunk."""
+        content = io.BytesIO()
+        rows.write_parquet(content, compression="zstd")
         part = self.part(chunk)
-        temporary = part.with_suffix(f".{os.getpid()}.tmp")
-        rows.write_parquet(temporary, compression="zstd")
-        _sync(temporary)
-        temporary.replace(part)
+        _write_whole(_checksum(part), hashlib.sha256(content.getvalue()).hexdigest().encode())
+        _write_whole(part, content.getvalue())
 
     def read(self) -> pl.DataFrame:
         """All rows there are, in the order of the trials."""
@@ -133,15 +133,6 @@ class RunFolder:
         return None
 
 
-def source_sha256() -> str:
-    """Hash of all modules of the package."""
-    root = Path(nappingrl.__file__).parent
-    digest = hashlib.sha256()
-    for file in sorted(root.rglob("*.py")):
-        digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes())
-    return digest.hexdigest()
-
-
 def _difference(name: str, before: Any, now: Any) -> str:
     if isinstance(before, dict) and isinstance(now, dict):
         keys: Iterable[str] = [key for key in now if before.get(key) != now[key]]
@@ -152,10 +143,18 @@ def _difference(name: str, before: Any, now: Any) -> str:
 
 
 def _read_part(part: Path) -> pl.DataFrame:
+    """The rows of a part, if it is what was written."""
     try:
-        return pl.read_parquet(part)
-    except (pl.exceptions.PolarsError, OSError) as error:
+        content = part.read_bytes()
+        if hashlib.sha256(content).hexdigest() != _checksum(part).read_text():
+            raise ValueError("its checksum does not match")
+        return pl.read_parquet(io.BytesIO(content))
+    except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         raise BadRunError(f"{part} is damaged; run the command of its {MANIFEST} again to recompute it") from error
+
+
+def _checksum(part: Path) -> Path:
+    return part.with_name(part.name + ".sha256")
 
 
 def make_folder(path: Path) -> None:
@@ -169,12 +168,13 @@ def make_folder(path: Path) -> None:
 
 
 def _write_whole(path: Path, data: bytes) -> None:
+    """Write under another name, then rename: a file is whole or absent."""
     temporary = path.with_name(path.name + ".tmp")
-    temporary.write_bytes(data)
-    _sync(temporary)
-    temporary.replace(path)
-
-
-def _sync(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        raise BadRunError(f"{path} cannot be written ({error.strerror}); finished parts are safe") from error

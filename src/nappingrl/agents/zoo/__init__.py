@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 def zoo_names(domain: str | None = None, folder: Path | None = None) -> list[str]:
     """Names of the shipped agents of a domain; of all domains, as <domain>-<name>, if none is given."""
-    stems = sorted(file.name.removesuffix(".json") for file in _folder(folder).iterdir() if _is_card(file.name))
+    place = _folder(folder)
+    files = place.iterdir() if place.is_dir() else ()
+    stems = sorted(file.name.removesuffix(".json") for file in files if _is_card(file.name))
     if domain is None:
         return stems
     return [stem.removeprefix(f"{domain}-") for stem in stems if stem.startswith(f"{domain}-")]
@@ -65,7 +67,7 @@ def read(
         own = _normaliser(content) if about["normaliser"] else None
         recipe = about["recipe"]
         known = {"algorithm": recipe["algorithm"], "n_envs": recipe["n_envs"], **recipe["hyperparameters"]}
-        agent = MlpAgent(name, layers, about["activation"], own, weights, known, source=str(file))
+        agent = MlpAgent(name, layers, about["activation"], own, weights, known)
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, BadAgentError) as error:
         raise BadAgentError(f"the shipped agent '{name}' ({file}) is damaged: {error}; reinstall nappingrl") from None
     if agent.sha256 != about["sha256"]:
@@ -73,7 +75,7 @@ def read(
     if normaliser == "auto":
         return agent
     other = _given(normaliser)
-    return MlpAgent(name, layers, about["activation"], other, weights, known, source=str(file))
+    return MlpAgent(name, layers, about["activation"], other, weights, known)
 
 
 def write(stem: str, arrays: dict[str, NDArray[Any]] | None, about: dict[str, Any], folder: Path) -> None:

@@ -125,14 +125,14 @@ class Sites:
 
     def make_room(self, rows: Rows) -> None:
         """See to it that each of these trials can take one more site, and split one more leaf."""
-        full = self.plots.n_sites[rows] == self._pages.held[rows] * PAGE
-        no_leaf = self.plots.n_leaves[rows] == self._leaves.held[rows]
-        for row in rows[full]:
+        n_sites, n_leaves = self.plots.n_sites, self.plots.n_leaves
+        if not is_full(n_sites, n_leaves, self._pages.held, self._leaves.held, rows):
+            return
+        for row in rows[n_sites[rows] == self._pages.held[rows] * PAGE]:
             self._pages.take(row)
-        for row in rows[no_leaf]:
+        for row in rows[n_leaves[rows] == self._leaves.held[rows]]:
             self._leaves.take(row)
-        if full.any() or no_leaf.any():
-            self._follow_shelves()
+        self._follow_shelves()
 
     def after_growth(self, created: int) -> None:
         """Count new sites; now and then choose better directions for the shadows."""
@@ -207,8 +207,10 @@ _LEAF_ARRAYS = ("shadow", "member", "filled", "box")
 
 
 def doubled(array: NDArray[Any]) -> NDArray[Any]:
-    """The array with as many empty rows again behind it."""
-    return np.concatenate([array, np.zeros_like(array)])
+    """The array with as many rows again behind it, whatever they hold: memory is touched when it is used."""
+    larger = np.empty((2 * len(array), *array.shape[1:]), array.dtype)
+    larger[: len(array)] = array
+    return larger
 
 
 # ------------------------------------------------------------------------------------------------------ the search
@@ -306,6 +308,15 @@ def leaf_bounds(shadows: NDArray[np.float32], s: NDArray[np.float32], filled: in
 
 
 # ------------------------------------------------------------------------------------------------------ new sites
+
+
+@njit(cache=True)
+def is_full(n_sites: Rows, n_leaves: Rows, pages_held: Rows, leaves_held: Rows, rows: Rows) -> bool:
+    """Whether any of these trials needs another page or leaf."""
+    for row in rows:
+        if n_sites[row] == pages_held[row] * PAGE or n_leaves[row] == leaves_held[row]:
+            return True
+    return False
 
 
 @njit(cache=True)

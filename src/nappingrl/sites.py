@@ -313,7 +313,7 @@ def leaf_bounds(shadows: NDArray[np.float32], s: NDArray[np.float32], filled: in
 @njit(cache=True)
 def is_full(n_sites: Rows, n_leaves: Rows, pages_held: Rows, leaves_held: Rows, rows: Rows) -> bool:
     """Whether any of these trials needs another page or leaf."""
-    for row in rows:
+    for row in rows:  # noqa: SIM110 (numba knows no generators)
         if n_sites[row] == pages_held[row] * PAGE or n_leaves[row] == leaves_held[row]:
             return True
     return False

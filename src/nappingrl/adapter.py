@@ -5,7 +5,7 @@ import json
 import zipfile
 from copy import deepcopy
 from pathlib import Path
-from typing import Any, SupportsFloat
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -20,6 +20,7 @@ from nappingrl.errors import BadAgentError, BadObservationError, BadSpecError
 from nappingrl.explain import Rule, read_rules
 from nappingrl.methods.base import Info, Method
 from nappingrl.methods.napping import Napping
+from nappingrl.observed import Observed
 from nappingrl.registry import check_name, detectors, domains, methods
 from nappingrl.score import Eval, Score, reward_score
 
@@ -173,7 +174,7 @@ class NappingAgent:
             )
         if not 0 <= index < self.n_envs:
             raise BadSpecError(f"index {index} given, the agent serves n_envs={self.n_envs} environments")
-        return _Observed(env, self, index)
+        return Observed(env, self, index)
 
     def begin_episode(self, env: int = 0) -> None:
         """An environment was reset: what its unfinished episode had earned is forgotten."""
@@ -353,27 +354,6 @@ class NappingAgent:
         self._episodes[rows] += 1
         self.detected[rows] |= self.detector.end_episode(rows, self._returns[rows], self._episodes[rows])
         self._returns[rows] = 0.0
-
-
-class _Observed(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Tells the agent about every step."""
-
-    def __init__(self, env: gymnasium.Env[Any, Any], agent: NappingAgent, index: int) -> None:
-        super().__init__(env)
-        self._agent, self._index = agent, index
-        self._observation: Any = None
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        observation, info = self.env.reset(seed=seed, options=options)
-        self._observation = deepcopy(observation)  # the environment may write the next one into the same array
-        self._agent.begin_episode(self._index)
-        return observation, info
-
-    def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
-        following, reward, terminated, truncated, info = self.env.step(action)
-        self._agent.observe(self._observation, action, following, reward, terminated, truncated, self._index)
-        self._observation = deepcopy(following)
-        return following, reward, terminated, truncated, info
 
 
 def _reference(model: Any) -> str | None:

@@ -18,12 +18,14 @@ class Observed(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._observation: Any = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode; the agent forgets what an unfinished one had earned."""
         observation, info = self.env.reset(seed=seed, options=options)
         self._observation = deepcopy(observation)
         self._agent.begin_episode(self._index)
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
+        """One step, then tell the agent."""
         following, reward, terminated, truncated, info = self.env.step(action)
         self._agent.observe(self._observation, action, following, reward, terminated, truncated, self._index)
         self._observation = deepcopy(following)

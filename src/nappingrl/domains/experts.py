@@ -3,11 +3,14 @@
 They try what they could do in a copy of the world and keep the best; they are not claimed to be optimal.
 """
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from nappingrl.arrays import Actions, Floats, Observations
+from nappingrl.domains.base import Domain
 from nappingrl.domains.cartpole import ANGLE_LIMIT, POSITION_LIMIT, TIME_STEP, CartPole, euler_step
 from nappingrl.domains.mountaincar import POSITION_MIN, MountainCar
 
@@ -44,19 +47,7 @@ class CartPoleExpert:
         return search if is_beaten else line
 
     def _try(self, plans: NDArray[np.float64], parameters: Floats) -> Floats:
-        """Mean episode length of each plan over the same few starts."""
-        n = len(plans) * _EPISODES
-        world, alive = CartPole(n), np.arange(n)
-        world.apply(alive, dict(zip(CartPole.parameters, parameters.tolist(), strict=True)))
-        starts = np.random.default_rng(0).random((_EPISODES, 4))
-        world.reset(alive, np.tile(starts, (len(plans), 1)))
-        lengths, each = np.zeros(n), np.repeat(plans, _EPISODES, axis=0)
-        for _ in range(CartPole.horizon):
-            _, terminated = world.step(alive, self.act(each[alive], world.observe(alive)))
-            lengths[alive] += 1
-            alive = alive[~terminated]
-        means: Floats = lengths.reshape(len(plans), _EPISODES).mean(axis=1)
-        return means
+        return _mean_lengths(CartPole, self, plans, parameters, np.random.default_rng(0).random((_EPISODES, 4)))
 
 
 def _switching_lines() -> NDArray[np.float64]:
@@ -129,15 +120,23 @@ class MountainCarExpert:
 
     def _plan_one(self, parameters: Floats) -> Floats:
         plans = np.array([[1.0], [-1.0]])
-        n = 2 * _EPISODES
-        world, running = MountainCar(n), np.arange(n)
-        world.apply(running, dict(zip(MountainCar.parameters, parameters.tolist(), strict=True)))
         starts = (np.arange(_EPISODES) + 0.5)[:, None] / _EPISODES
-        world.reset(running, np.tile(starts, (2, 1)))
-        lengths, each = np.zeros(n), np.repeat(plans, _EPISODES, axis=0)
-        for _ in range(MountainCar.horizon):
-            _, terminated = world.step(running, self.act(each[running], world.observe(running)))
-            lengths[running] += 1
-            running = running[~terminated]
-        best: Floats = plans[lengths.reshape(2, _EPISODES).mean(axis=1).argmin()]
+        best: Floats = plans[_mean_lengths(MountainCar, self, plans, parameters, starts).argmin()]
         return best
+
+
+def _mean_lengths(
+    kind: type[Domain], expert: Any, plans: NDArray[np.float64], parameters: Floats, starts: Floats
+) -> Floats:
+    """Mean episode length of each plan in a copy of the world, over the same few starts."""
+    n = len(plans) * len(starts)
+    world, running = kind(n), np.arange(n)
+    world.apply(running, dict(zip(kind.parameters, parameters.tolist(), strict=True)))
+    world.reset(running, np.tile(starts, (len(plans), 1)))
+    lengths, each = np.zeros(n), np.repeat(plans, len(starts), axis=0)
+    for _ in range(kind.horizon):
+        _, terminated = world.step(running, expert.act(each[running], world.observe(running)))
+        lengths[running] += 1
+        running = running[~terminated]
+    means: Floats = lengths.reshape(len(plans), len(starts)).mean(axis=1)
+    return means

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from nappingrl.arrays import Actions, Floats, Keys, ModelStates, Observations, Rows
 from nappingrl.registry import check_name
 from nappingrl.sites import PAGE, Plots, Sites, add_site, doubled, nearest
+from nappingrl.streams import Streams, draw
 
 RULES = ("printed", "text", "revised", "fallback")
 _PRINTED, _TEXT, _REVISED, _FALLBACK = range(4)
@@ -66,8 +67,7 @@ class Principles:
             situation=np.zeros((pool, PAGE, situation_dim), np.float32),
         )
         self.n_open = np.zeros(n, np.int64)
-        self._keys = np.zeros(n, np.uint64)
-        self._draws = np.zeros(n, np.uint64)
+        self._streams = Streams(n)
 
     @property
     def n_regions(self) -> NDArray[np.int64]:
@@ -76,10 +76,13 @@ class Principles:
 
     def start(self, rows: Rows, keys: Keys) -> None:
         """A new trial begins in `rows`; `keys` seed its random choice of candidates."""
+        self.forget(rows)
+        self._streams.start(rows, keys)
+
+    def forget(self, rows: Rows) -> None:
+        """Drop all principles of `rows`; their random choice goes on where it was."""
         self._sites.clear(rows)
         self.n_open[rows] = 0
-        self._keys[rows] = keys
-        self._draws[rows] = 0
 
     def select(
         self, rows: Rows, model_states: ModelStates, wanted: Actions, order: Actions | None = None
@@ -92,7 +95,7 @@ class Principles:
         actions, regions = wanted.copy(), np.full(len(rows), -1)
         _select(
             self._sites.plots, self._book, self._rule, rows, model_states, wanted,
-            _NO_ORDER if order is None else order, self._keys, self._draws, actions, regions,
+            _NO_ORDER if order is None else order, self._streams.keys, self._streams.draws, actions, regions,
         )  # fmt: skip
         return actions, regions
 
@@ -129,13 +132,13 @@ class Principles:
 
     def stream(self, row: int) -> tuple[int, int]:
         """Key of a trial's random stream, and how many numbers were drawn from it."""
-        return int(self._keys[row]), int(self._draws[row])
+        return int(self._streams.keys[row]), int(self._streams.draws[row])
 
     def restore(self, row: int, table: dict[str, NDArray[Any]], stream: tuple[int, int] | None = None) -> None:
         """Put back what `table` (and `stream`) gave."""
-        key, draws = stream or (self._keys[row], 0)
+        key, draws = stream or (self._streams.keys[row], 0)
         self.start(np.array([row]), np.array([key], np.uint64))
-        self._draws[row] = draws
+        self._streams.draws[row] = draws
         self._sites.put(row, table["site"], table["wanted"])
         self._grow_book()
         at = self._sites.addresses(row)
@@ -178,7 +181,7 @@ def _select(
         elif _size(eligible) == 1:
             actions[m] = _pick(eligible, 0)
         else:
-            actions[m] = _pick(eligible, int(_draw(keys[row], draws[row]) % np.uint64(_size(eligible))))
+            actions[m] = _pick(eligible, int(draw(keys[row], draws[row]) % np.uint64(_size(eligible))))
             draws[row] += np.uint64(1)
 
 
@@ -208,15 +211,6 @@ def _first(actions: NDArray[np.bool_], order: Actions) -> int:
         if actions[order[i]]:
             return int(order[i])
     return -1
-
-
-@njit(cache=True)
-def _draw(key: np.uint64, counter: np.uint64) -> np.uint64:
-    """The counter-th number of a stream: SplitMix64's output function at key + counter * golden ratio."""
-    z = key + (counter + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
 
 
 # ---------------------------------------------------------------------------------------------------- Algorithm 2

@@ -1,7 +1,8 @@
 """The contract of a frozen agent."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -10,6 +11,27 @@ from numpy.typing import NDArray
 
 from nappingrl.arrays import Decision, Observations
 from nappingrl.errors import BadAgentError, BadObservationError
+
+
+Layer = tuple[NDArray[np.float32], NDArray[np.float32]]  # (inputs, outputs), (outputs,)
+
+
+@dataclass(frozen=True, slots=True)
+class Trainable:
+    """What a learner needs to go on training an agent: plain perceptrons with one activation."""
+
+    kind: str
+    """"q" (networks "q" and "target") or "actor-critic" (networks "policy" and "value")."""
+    networks: Mapping[str, list[Layer]]
+    activation: str
+    """tanh or relu, after every layer but the last."""
+    normalise: Callable[[Observations], Observations] | None
+    """How observations are standardised before the networks see them."""
+    hyperparameters: Mapping[str, Any]
+    """As SB3 names them, as far as they are known; a schedule is {"from": a, "to": b}."""
+    moments: Mapping[str, list[tuple[Layer, Layer]]] | None = None
+    """Adam's first and second moments of each layer, by network; None where the file has none."""
+    adam_steps: int = 0
 
 
 class Agent(ABC):
@@ -40,6 +62,13 @@ class Agent(ABC):
     def weights(self) -> dict[str, NDArray[np.float32]]:
         """Named weights, for methods that learn (empty where the agent cannot export them)."""
         return {}
+
+    def trainable(self) -> Trainable:
+        """The agent's networks, for methods that go on training it."""
+        raise BadAgentError(
+            f"agent {self.name} cannot be trained further: its network is not a plain perceptron of SB3's DQN or PPO; "
+            "allowed methods for it: frozen, napping"
+        )
 
     def hyperparameters(self) -> dict[str, Any]:
         """Training hyper-parameters as far as they are known."""

@@ -1,14 +1,42 @@
 """The contract of a method: what it does with experience."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.agents.base import Agent
 from nappingrl.arrays import Actions, Decision, Flags, Floats, Keys, Observations, Rows, Transition
+from nappingrl.errors import BadSpecError
+from nappingrl.registry import check_name
 from nappingrl.score import Score
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option of a method: its default, what is allowed, and what it does."""
+
+    default: str | float | None
+    """A word, a number, or None: the method decides."""
+    description: str
+    words: tuple[str, ...] = ()
+    """The words that are allowed; empty: a number."""
+    low: float = 0.0
+    """The least number that is allowed."""
+
+    def read(self, name: str, value: Any) -> str | float:
+        """The value, checked; numbers may come as text."""
+        if self.words:
+            return check_name(name, str(value), self.words)
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            raise BadSpecError(f"option {name}={value} is not a number") from None
+        if not np.isfinite(number) or number < self.low:
+            raise BadSpecError(f"option {name}={value} is outside its range; at least {self.low:g} is needed")
+        return number
 
 
 class Expert(Protocol):
@@ -18,8 +46,8 @@ class Expert(Protocol):
         """Plans (m, k) for worlds with parameters (m, p)."""
         ...
 
-    def act(self, plans: NDArray[np.float64], observations: Observations) -> Actions:
-        """Actions of m plans."""
+    def act(self, plans: NDArray[np.float64], observations: Observations, steps: Rows) -> Actions:
+        """Actions of m plans, `steps` after the beginning of their episodes."""
         ...
 
 
@@ -38,6 +66,8 @@ class Info:
     options: dict[str, Any] = field(default_factory=dict)
     expert: Expert | None = None
     """Only handed to privileged methods."""
+    won: Callable[[Rows, Flags, Floats], Flags] | None = None
+    """Which ended episodes (lengths, terminated, returns) are a success; None where nobody knows."""
 
 
 class Method:
@@ -45,6 +75,8 @@ class Method:
 
     privileged = False
     """True hands the world's expert and true parameters to the method: for ceilings only."""
+    options: ClassVar[Mapping[str, Option]] = {}
+    """The options it takes, by name."""
 
     def __init__(self, agent: Agent, info: Info, n: int) -> None:
         self.agent, self.info, self.n = agent, info, n
@@ -69,7 +101,29 @@ class Method:
     def end_episode(self, rows: Rows) -> None:
         """An episode ended in `rows`."""
 
+    def option(self, name: str) -> Any:
+        """The value of an option: the one that was given, else its default."""
+        return self.info.options.get(name, self.options[name].default)
+
+    def notes(self) -> list[str]:
+        """What a user should know before reading the results, one line each."""
+        return []
+
+    def diverged(self, rows: Rows) -> Flags:
+        """Where a learner's numbers were no longer finite, so that it stopped learning."""
+        return np.zeros(len(rows), np.bool_)
+
     def regions(self, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """How many principles each row holds, and how many of them are open."""
         zeros = np.zeros(len(rows), np.int64)
         return zeros, zeros
+
+
+def read_options(method: str, kind: type[Method], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a method, checked; those at their default are left out."""
+    for name in given:
+        if not kind.options:
+            raise BadSpecError(f"option '{name}' was given, but method {method} has no options")
+        check_name(f"option of method {method}", name, kind.options)
+    read = {name: kind.options[name].read(name, value) for name, value in given.items()}
+    return {name: value for name, value in read.items() if value != kind.options[name].default}

@@ -12,7 +12,7 @@ from nappingrl.domains.base import Domain
 from nappingrl.methods.napping import SPACES
 from nappingrl.principles import RULES
 from nappingrl.registry import domains
-from nappingrl.report.metrics import Summary, summarise_folder
+from nappingrl.report.summary import Summary, summarise_folder
 from nappingrl.trials.launch import default_workers, run_into
 from nappingrl.trials.spec import RunSpec
 
@@ -33,7 +33,15 @@ def row(summary: Summary, spec: RunSpec) -> str:
     reached = [i for i, value in enumerate(summary.median) if value >= 200.0]
     first = str(reached[0]) if reached else "never"
     what = "-" if spec.method != "napping" else f"{spec.rule}, {spec.space}, {spec.score}"
-    cells = [spec.agent, spec.method, what, f"{summary.last10_mean:.1f}", f"{summary.solved:.2f}", str(summary.failed)]
+    digits = 1 if summary.return_range[1] - summary.return_range[0] > 10 else 2
+    cells = [
+        spec.agent,
+        spec.method,
+        what,
+        f"{summary.last10_mean:.{digits}f}",
+        f"{summary.solved:.2f}",
+        str(summary.failed),
+    ]
     if spec.domain == "cartpole":
         cells.append(first)
     return "| " + " | ".join([*cells, f"{summary.regions_mean:.0f}"]) + " |"
@@ -44,6 +52,7 @@ def main() -> None:
     parser.add_argument("domain", choices=domains.names())
     parser.add_argument("--trials", type=int, default=300)
     parser.add_argument("--seed", type=int, default=11)
+    parser.add_argument("--novelty", default="")
     parser.add_argument("--out", type=Path, default=Path("runs/compare"))
     arguments = parser.parse_args()
     domain: type[Domain] = domains.get(arguments.domain)
@@ -59,6 +68,7 @@ def main() -> None:
             name,
             trials=arguments.trials,
             seed=arguments.seed,
+            novelty=arguments.novelty,
             **setting,  # type: ignore[arg-type]
         ).complete()
         folder = arguments.out / "-".join([arguments.domain, name, *setting.values()])

@@ -368,7 +368,14 @@ def test_explain_of_a_frozen_agent_is_empty(agent: Agent) -> None:
     "options",
     [
         {},
-        {"rule": "fallback", "space": "raw", "choice": "preference", "score": "lean-drop-0.2", "seed": 5, "n_envs": 2},
+        {
+            "rule": "fallback",
+            "space": "raw",
+            "options": {"choice": "preference"},
+            "score": "lean-drop-0.2",
+            "seed": 5,
+            "n_envs": 2,
+        },
     ],
 )
 def test_saved_agents_go_on_as_if_nothing_had_happened(agent: Agent, tmp_path: Path, options: dict[str, Any]) -> None:
@@ -529,7 +536,7 @@ def test_a_zip_of_something_else_is_refused(agent_zip: Path) -> None:
         ({"method": "oracle", "domain": "cartpole"}, BadSpecError, "true parameters"),
         ({"rule": "reviced"}, UnknownNameError, "unknown rule.*Did you mean 'revised'"),
         ({"space": "embeddng"}, UnknownNameError, "unknown space.*Did you mean 'embedding'"),
-        ({"choice": "randm"}, UnknownNameError, "unknown choice.*Did you mean 'random'"),
+        ({"options": {"choice": "randm"}}, UnknownNameError, "unknown choice.*Did you mean 'random'"),
         ({"score": "termina", "domain": "cartpole"}, UnknownNameError, "unknown score.*Did you mean 'terminal'"),
         ({"score": "terminal"}, BadSpecError, "names need domain="),
         ({"detector": "gven"}, UnknownNameError, "unknown detector.*Did you mean 'given'"),

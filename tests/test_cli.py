@@ -15,12 +15,17 @@ from nappingrl.domains.cartpole import CartPole
 from nappingrl.registry import detectors, domains, methods
 from nappingrl.trials.store import RunFolder
 
+ALL_METHODS = ", ".join(sorted(methods.names()))
 COMMANDS = ("list", "run", "report", "train", "bench")
 SUMMARY = {
     "domain", "agent", "method", "novelty", "trials", "seed", "median", "mean", "pre_mean", "last10_mean", "solved",
     "failed", "regions_mean", "regions_max", "steps", "seconds", "by_novelty", "ceiling",
+    "role", "return_range", "diverged",
 }  # fmt: skip
-NUMBERS = SUMMARY - {"domain", "agent", "method", "novelty", "trials", "seed", "seconds", "by_novelty", "ceiling"}
+NUMBERS = SUMMARY - {
+    "domain", "agent", "method", "novelty", "trials", "seed", "seconds", "by_novelty", "ceiling", "role",
+    "return_range", "diverged",
+}  # fmt: skip
 
 
 class Done(NamedTuple):
@@ -81,18 +86,24 @@ def test_list_names_everything(napping: Napping) -> None:
     assert (done.status, done.err) == (0, "")
     for name in [*domains.names(), *methods.names(), *detectors.names(), *CartPole.novelties, *CartPole.scores]:
         assert name in done.out
-    for name in ("printed", "text", "revised", "fallback", "embedding", "raw"):
+    for name in ("printed", "text", "revised", "fallback", "embedding", "raw", "choice", "search", "layer", "epsilon"):
         assert name in done.out
 
 
 def test_list_json(napping: Napping) -> None:
     found = last_json(napping("list", "--json"))
-    assert set(found) == {"domains", "methods", "rules", "spaces", "choices", "detectors"}
+    assert set(found) == {"domains", "methods", "rules", "spaces", "detectors"}
     assert list(found["domains"]) == domains.names()
     assert set(found["domains"]["cartpole"]) == {"agents", "novelties", "scores", "defaults"}
     assert list(found["domains"]["cartpole"]["scores"]) == list(CartPole.scores)
     assert found["domains"]["cartpole"]["agents"] == zoo_names("cartpole")
-    assert found["methods"] == methods.names()
+    assert list(found["methods"]) == methods.names()
+    assert all(set(entry) == {"about", "options"} and entry["about"] for entry in found["methods"].values())
+    assert set(found["methods"]["napping"]["options"]) == {"choice", "search", "layer"}
+    assert "preference" in found["methods"]["napping"]["options"]["choice"]
+    assert found["methods"]["frozen"]["options"] == found["methods"]["random"]["options"] == {}
+    assert set(found["methods"]["replay-success"]["options"]) == {"epsilon"}
+    assert "0.25" in found["methods"]["replay-success"]["options"]["epsilon"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -211,14 +222,19 @@ def test_run_continues_and_recomputes_a_truncated_part(run_short: Callable[..., 
 
 
 @pytest.mark.parametrize(
-    "options", [("--rule", "printed"), ("--space", "raw"), ("--score", "terminal"), ("--choice", "preference"),
+    "options", [("--rule", "printed"), ("--space", "raw"), ("--score", "terminal"),
+                ("--option", "choice=preference"),
                 ("--detector", "never"), ("--strength", "0.3"), ("--novelty", "none"), ("--seed", "8")]
 )  # fmt: skip
 def test_options_reach_the_manifest(run_short: Callable[..., Done], options: tuple[str, str]) -> None:
     assert run_short("--out", "r", "--protocol", "0+1", *options).status == 0
     spec = RunFolder.open(Path("r")).manifest.spec
     name, value = options[0].removeprefix("--"), options[1]
-    assert str(spec["options"][name] if name == "choice" else spec[name]) == value
+    if name == "option":
+        assert spec["options"] == {"choice": "preference"}
+    else:
+        assert str(spec[name]) == value
+        assert spec["options"] == {}
 
 
 # ---- report -------------------------------------------------------------------------------------------------------
@@ -248,7 +264,7 @@ def test_report_goes_into_the_first_run_by_default(napping: Napping, run_short: 
     found = last_json(napping("report", "a", "--json", "--statistic", "mean"))
     assert set(found) == {"runs", "picture", "page"}
     assert set(found["runs"]) == {"a"}
-    assert set(found["runs"]["a"]) == SUMMARY
+    assert set(found["runs"]["a"]) == SUMMARY | {"best_control"}
     assert Path(found["picture"]) == Path("a/curves.png")
     assert Path(found["page"]) == Path("a/report.html")
     assert Path("a/curves.png").exists()
@@ -271,12 +287,12 @@ def assert_refused(done: Done, *texts: str) -> None:
 @pytest.mark.parametrize(
     ("options", "texts"),
     [
-        (("--method", "naping"), ("unknown method 'naping'", "frozen, napping, oracle", "Did you mean 'napping'?")),
+        (("--method", "naping"), ("unknown method 'naping'", ALL_METHODS, "Did you mean 'napping'?")),
         (("--novelty", "physix"), ("unknown novelty 'physix'", "all, ", "Did you mean 'physics'?")),
         (("--score", "termina"), ("unknown score 'termina'", "Did you mean 'terminal'?")),
         (("--rule", "reviced"), ("unknown rule 'reviced'", "Did you mean 'revised'?")),
         (("--space", "embeddng"), ("unknown space 'embeddng'", "Did you mean 'embedding'?")),
-        (("--choice", "randm"), ("unknown choice 'randm'", "Did you mean 'random'?")),
+        (("--option", "choice=randm"), ("unknown choice 'randm'", "Did you mean 'random'?")),
         (("--detector", "rolling"), ("unknown detector 'rolling'", "Did you mean 'rolling-mean'?")),
         (("--trials", "0"), ("0 trials", "at least 1")),
         (("--trials", "-2"), ("-2 trials", "at least 1")),

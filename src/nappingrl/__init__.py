@@ -36,7 +36,11 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'nappingrl' has no attribute '{name}'")
 
 
-for _domain, _id, _steps in (("cartpole", "CartPole-v0", 200), ("mountaincar", "MountainCar-v0", 500)):
+for _domain, _id, _steps in (
+    ("cartpole", "CartPole-v0", 200),
+    ("mountaincar", "MountainCar-v0", 500),
+    ("crossroad", "CrossRoad-v0", 100),
+):
     register(
         f"nappingrl/{_id}",
         entry_point="nappingrl.domains.env:DomainEnv",

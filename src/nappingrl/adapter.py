@@ -3,6 +3,7 @@
 import io
 import json
 import zipfile
+from collections.abc import Mapping
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,8 @@ from nappingrl.arrays import Decision, Rows, Transition, take
 from nappingrl.detect import Detector
 from nappingrl.errors import BadAgentError, BadObservationError, BadSpecError
 from nappingrl.explain import Rule, read_rules
-from nappingrl.methods.base import Info, Method
+from nappingrl.methods.base import Info, Method, read_options
+from nappingrl.methods.frozen import Frozen
 from nappingrl.methods.napping import Napping
 from nappingrl.observed import Observed
 from nappingrl.registry import check_name, detectors, domains, methods
@@ -47,6 +49,7 @@ class NappingAgent:
         detector: when to begin: a `Detector`, or "given" (now), "rolling-mean" (the domain's), "never".
             Default: rolling-mean with a domain, else given.
         domain: one of `napping list`; brings defaults for score, detector, rule, space and the words of `explain`.
+        method, options: one of `napping list`, with its options, such as {"choice": "preference"}.
         n_envs: how many environments are served side by side. Each has principles of its own.
         seed: of the random choice among candidates.
 
@@ -63,7 +66,7 @@ class NappingAgent:
         method: str = "napping",
         rule: str | None = None,
         space: str | None = None,
-        choice: str = "random",
+        options: Mapping[str, Any] | None = None,
         n_envs: int = 1,
         seed: int = 0,
     ) -> None:
@@ -93,11 +96,11 @@ class NappingAgent:
             "method": method,
             "rule": rule or (defaults.rule if defaults else "revised"),
             "space": space or (defaults.space if defaults else "embedding"),
-            "choice": choice,
             "n_envs": n_envs,
             "seed": seed,
         }
         kind: type[Method] = methods.get(method)
+        self.config["options"] = read_options(method, kind, options or {})
         if kind.privileged:
             raise BadSpecError(f"method '{method}' needs the world's true parameters; it only runs in trials")
         self.method = kind(self.agent, self._info(), n_envs)
@@ -194,6 +197,8 @@ class NappingAgent:
 
     def save(self, path: str | Path) -> Path:
         """Write a zip of JSON and npz (no pickle): settings, principles, and the base model by path and sha256."""
+        if not isinstance(self.method, Napping | Frozen):
+            raise BadSpecError(f"method '{self.config['method']}' cannot be saved; allowed: napping, frozen")
         path = Path(path)
         path = path if path.suffix == ".zip" else path.with_name(path.name + ".zip")
         settings = {
@@ -250,7 +255,7 @@ class NappingAgent:
                 raise BadSpecError(f"{path} was saved with the {name} '{config[name]}' of your own; give it as {name}=")
         if score is None and config["domain"]:
             score = config["score"]
-        keywords = {name: config[name] for name in ("domain", "method", "rule", "space", "choice", "n_envs", "seed")}
+        keywords = {name: config[name] for name in ("domain", "method", "rule", "space", "options", "n_envs", "seed")}
         agent = cls(model, score=score, detector=detector or config["detector"], **keywords)
         if agent.agent.sha256 != saved["sha256"]:
             raise BadAgentError(f"{path} belongs to other weights than {saved['model'] or saved['name']} has now")
@@ -310,7 +315,8 @@ class NappingAgent:
             scale,
             self.config["rule"],
             self.config["space"],
-            {"choice": self.config["choice"]},
+            self.config["options"],
+            won=self._domain.won if self._domain is not None else None,
         )
 
     def _batch(self, observation: Any) -> tuple[Any, bool]:

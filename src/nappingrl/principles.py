@@ -53,9 +53,19 @@ class Book(NamedTuple):
 class Principles:
     """The adaptation principles of n trials."""
 
-    def __init__(self, n: int, n_actions: int, dim: int, rule: str = "revised", situation_dim: int = 0) -> None:
+    def __init__(
+        self,
+        n: int,
+        n_actions: int,
+        dim: int,
+        rule: str = "revised",
+        situation_dim: int = 0,
+        is_same_key: bool = False,
+    ) -> None:
         self.n_actions, self.rule = n_actions, check_name("rule", rule, RULES)
         self._rule = RULES.index(rule)
+        # paper (text): the first region covers all the space where the agent wants its action.
+        self._is_same_key = is_same_key or rule == "text"
         self._sites = Sites(n, dim)
         pool = self._sites.pool
         self._book = Book(
@@ -94,7 +104,7 @@ class Principles:
         """
         actions, regions = wanted.copy(), np.full(len(rows), -1)
         _select(
-            self._sites.plots, self._book, self._rule, rows, model_states, wanted,
+            self._sites.plots, self._book, self._rule, self._is_same_key, rows, model_states, wanted,
             _NO_ORDER if order is None else order, self._streams.keys, self._streams.draws, actions, regions,
         )  # fmt: skip
         return actions, regions
@@ -159,13 +169,12 @@ _NO_ORDER = np.zeros((0, 0), np.int64)
 
 @njit(cache=True)
 def _select(
-    plots: Plots, book: Book, rule: int, rows: Rows, model_states: ModelStates, wanted: Actions, order: Actions,
-    keys: Keys, draws: Keys, actions: Actions, regions: Rows,
+    plots: Plots, book: Book, rule: int, is_same_key: bool, rows: Rows, model_states: ModelStates, wanted: Actions,
+    order: Actions, keys: Keys, draws: Keys, actions: Actions, regions: Rows,
 ) -> None:  # fmt: skip
     for m in range(rows.shape[0]):
         row = rows[m]
-        # paper (text): the first region covers all the space where the agent wants its action.
-        same_key = wanted[m] if rule == _TEXT else -1
+        same_key = wanted[m] if is_same_key else -1
         region = nearest(plots, row, model_states[m], same_key)
         regions[m] = region
         if region < 0:

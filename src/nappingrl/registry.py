@@ -45,6 +45,7 @@ domains = Registry(
     {
         "cartpole": "nappingrl.domains.cartpole:CartPole",
         "mountaincar": "nappingrl.domains.mountaincar:MountainCar",
+        "crossroad": "nappingrl.domains.crossroad:CrossRoad",
     },
 )
 
@@ -52,7 +53,14 @@ methods = Registry(
     "method",
     {
         "frozen": "nappingrl.methods.frozen:Frozen",
+        "online": "nappingrl.methods.online:Online",
+        "finetune": "nappingrl.methods.finetune:FineTune",
         "napping": "nappingrl.methods.napping:Napping",
+        "napping-wiped": "nappingrl.methods.controls:NappingWiped",
+        "random": "nappingrl.methods.controls:Random",
+        "flip": "nappingrl.methods.controls:Flip",
+        "replay-success": "nappingrl.methods.controls:ReplaySuccess",
+        "controller": "nappingrl.methods.controls:BareController",
         "oracle": "nappingrl.methods.oracle:Oracle",
     },
 )

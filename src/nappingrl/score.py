@@ -31,6 +31,8 @@ class Score:
     supremum: float = inf
     """sup(Eval): the best score there is; an action that reaches it is kept at once."""
     description: str = ""
+    controller: Callable[[Observations], Actions] | None = None
+    """The policy that who wrote the score had in mind: what can be had without learning (method `controller`)."""
 
     def __call__(
         self,

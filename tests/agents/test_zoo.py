@@ -18,7 +18,7 @@ from nappingrl.agents.mlp import MlpAgent
 from nappingrl.agents.training import evaluate, train
 from nappingrl.errors import BadAgentError, BadSpecError, UnknownNameError
 
-SHIPPED = [("cartpole", "dqn"), ("cartpole", "ppo")]
+SHIPPED = [("cartpole", "dqn"), ("cartpole", "ppo"), ("crossroad", "dqn"), ("crossroad", "ppo")]
 SHIPPED += [("mountaincar", "dqn"), ("mountaincar", "ppo-strong"), ("mountaincar", "ppo-weak")]
 FOLDER = Path(zoo.__file__).parent
 
@@ -26,6 +26,7 @@ FOLDER = Path(zoo.__file__).parent
 def test_names() -> None:
     """The names, by domain and all together; mistakes get a hint."""
     assert agents.zoo_names("cartpole") == ["dqn", "ppo"]
+    assert agents.zoo_names("crossroad") == ["dqn", "ppo"]
     assert agents.zoo_names("mountaincar") == ["dqn", "ppo-strong", "ppo-weak"]
     assert agents.zoo_names() == [f"{domain}-{name}" for domain, name in SHIPPED]
     assert sorted(zoo.recipes()) == agents.zoo_names()
@@ -61,6 +62,7 @@ def test_strength() -> None:
     assert -105 < means["mountaincar", "dqn"]["mean"] < -80
     assert -120 < means["mountaincar", "ppo-strong"]["mean"] < -80
     assert means["mountaincar", "ppo-weak"]["max"] == -500
+    assert means["crossroad", "dqn"]["min"] == means["crossroad", "ppo"]["min"] == 1
 
 
 def test_weak_is_strong_without_its_normaliser() -> None:

@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from polars.testing import assert_frame_equal
 
+from nappingrl.agents import load, zoo_names
 from nappingrl.agents.base import Agent
 from nappingrl.arrays import Decision, Observations
 from nappingrl.domains.base import Domain
@@ -77,6 +78,45 @@ def test_trial_alone_equals_the_same_trial_in_any_batch(
     assert_frame_equal(pl.concat(by_trial(backwards)[::-1]), alone)
 
 
+LEARNERS = ("online", "finetune")
+"""Need an agent that can be trained further, so not the hand-made ones."""
+
+
+@pytest.mark.parametrize("domain", domains.names())
+@pytest.mark.parametrize("method", methods.names())
+def test_every_method_gives_a_trial_alone_what_it_gives_in_any_batch(
+    domain: str, method: str, agent_for: Callable[[str], Agent]
+) -> None:
+    agent = agent_for(domain)
+    if method in LEARNERS:
+        if not zoo_names(domain):
+            pytest.skip(f"no agent is shipped for {domain}")
+        agent = load(zoo_names(domain)[0], domain)
+    few = {"protocol": "0+2", "trials": 2} if method in LEARNERS else {"protocol": "1+3", "trials": 4}
+    spec = spec_of(domain, method, detector="given", **few)
+    trials = spec.trial_specs()
+    alone = pl.concat([run(spec, agent, slots=1, trials=[trial]) for trial in trials])
+    assert alone.select("return", "length").n_unique() > 1, "trials in which nothing happens show nothing"
+    assert_frame_equal(run(spec, agent, slots=8), alone)
+    backwards = run(spec, agent, slots=2, trials=trials[::-1])  # slots are filled again
+    assert_frame_equal(pl.concat(by_trial(backwards)[::-1]), alone)
+
+
+@pytest.mark.parametrize("domain", domains.names())
+@pytest.mark.parametrize("method", [name for name in methods.names() if name not in ("oracle", *LEARNERS)])
+def test_every_method_is_the_trained_agent_until_detection(
+    domain: str, method: str, agent_for: Callable[[str], Agent]
+) -> None:
+    agent, options = agent_for(domain), {"protocol": "1+3", "trials": 5}
+    never, frozen = (run(spec_of(domain, m, detector="never", **options), agent) for m in (method, "frozen"))
+    assert_frame_equal(never.drop("trial"), frozen.drop("trial"))
+    given = run(spec_of(domain, method, detector="given", **options), agent)
+    before = pl.col("episode") < 0
+    assert_frame_equal(given.filter(before).drop("trial"), frozen.filter(before).drop("trial"))
+    columns = ["return", "length", "regions"]
+    assert given.select(columns).equals(frozen.select(columns)) == (method == "frozen")
+
+
 def test_trials_beyond_the_first_block_of_the_forward_pass(agent: Agent) -> None:
     spec = spec_of(trials=70, protocol="0+2", detector="given")
     many = run(spec, agent, slots=70)
@@ -129,6 +169,8 @@ def test_all_methods_and_agents_meet_the_same_worlds(agent: Agent, other_agent: 
     met = []
     for player in (agent, other_agent):
         for method in methods.names():
+            if method in LEARNERS:
+                continue
             recording = Recording(player)
             rows = run(spec_of(method=method, protocol="2+3", trials=3, detector="given"), recording, slots=1)
             met.append((params(rows), starts(rows, recording), rows["return"].to_list()))
@@ -382,7 +424,13 @@ def test_candidates_are_drawn_at_random_or_taken_by_preference(car_agent: Agent)
     assert_frame_equal(run(spec, car_agent).drop("trial"), drawn.drop("trial"))
     assert (drawn["return"] != ordered["return"]).any()
     with pytest.raises(UnknownNameError, match="Did you mean 'preference'"):
-        run(replace(spec, options={"choice": "preferences"}), car_agent)
+        replace(spec, options={"choice": "preferences"}).complete()
+
+
+def test_rows_say_where_a_method_diverged(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(methods.get("frozen"), "diverged", lambda self, rows: rows == 1)
+    rows = run(spec_of(method="frozen", trials=3, protocol="1+2"), agent, slots=3)
+    assert rows["status"].to_list() == ["ok"] * 3 + ["diverged"] * 3 + ["ok"] * 3
 
 
 def test_progress_adds_up(agent: Agent) -> None:

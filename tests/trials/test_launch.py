@@ -56,7 +56,7 @@ def test_two_workers_give_the_rows_of_one(agent: Agent) -> None:
 
 def test_a_finished_run_is_not_run_again(agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = nappingrl.run("cartpole", agent, out=tmp_path / "run", **TINY)
-    monkeypatch.setattr(launch, "Engine", None)
+    monkeypatch.setattr(launch.Engine, "run_trials", None)
     assert_frame_equal(nappingrl.run("cartpole", agent, out=tmp_path / "run", **TINY), rows)
 
 

@@ -14,12 +14,18 @@ __all__ = ["Agent", "card", "load", "zoo_names"]
 def load(agent: Any, domain: str | None = None, normaliser: str | Path | None = "auto") -> Agent:
     """The agent behind a zoo name ("ppo", of `domain`), the path of an SB3 zip, a live SB3 model or an agent.
 
+    The path of a card that `napping train` wrote (.json) is allowed too.
+
     `normaliser`: "auto" takes the observation statistics that belong to the agent, None leaves them out,
     a path names a vecnormalize.pkl. Without a domain, zoo names are full ones ("cartpole-ppo").
     """
     if isinstance(agent, Agent):
         return agent
     path = _path(agent, domain)
+    if path is not None and path.suffix == ".json":
+        from nappingrl.agents import zoo
+
+        return zoo.read_card(path, normaliser)
     if path is None and isinstance(agent, str):
         from nappingrl.agents import zoo
 

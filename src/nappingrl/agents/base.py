@@ -12,8 +12,16 @@ from numpy.typing import NDArray
 from nappingrl.arrays import Decision, Observations
 from nappingrl.errors import BadAgentError, BadObservationError
 
-
 Layer = tuple[NDArray[np.float32], NDArray[np.float32]]  # (inputs, outputs), (outputs,)
+
+
+@dataclass(frozen=True, slots=True)
+class AdamState:
+    """What Adam remembers, by the names of the weights in SB3's state dict."""
+
+    first: Mapping[str, NDArray[np.float32]]
+    second: Mapping[str, NDArray[np.float32]]
+    steps: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +70,10 @@ class Agent(ABC):
     def weights(self) -> dict[str, NDArray[np.float32]]:
         """Named weights, for methods that learn (empty where the agent cannot export them)."""
         return {}
+
+    def at_layer(self, layer: int) -> "Agent":
+        """The same agent whose model states are the activations of another hidden layer, 1 being the first."""
+        raise BadAgentError(f"agent {self.name} has one embedding only; option layer={layer} needs a plain perceptron")
 
     def trainable(self) -> Trainable:
         """The agent's networks, for methods that go on training it."""

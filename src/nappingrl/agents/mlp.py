@@ -3,6 +3,7 @@
 import hashlib
 import math
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from nappingrl.agents.base import Agent, check_observations
+from nappingrl.activations import relu, tanh
+from nappingrl.agents.base import AdamState, Agent, Layer, Trainable, check_observations
 from nappingrl.arrays import Decision, Observations
 from nappingrl.errors import BadAgentError
 
@@ -19,7 +21,15 @@ TILE = 4
 """Observations that the matrix product takes at a time; batches are filled up to a multiple of it."""
 
 Weights = Mapping[str, NDArray[np.float32]]
-Layer = tuple[NDArray[np.float32], NDArray[np.float32]]  # (inputs, outputs), (outputs,)
+
+_NETWORKS: dict[str, dict[str, tuple[str, ...]]] = {
+    "q": {"q": ("q_net.q_net.",), "target": ("q_net_target.q_net.",)},
+    "actor-critic": {
+        "policy": ("mlp_extractor.policy_net.", "action_net."),
+        "value": ("mlp_extractor.value_net.", "value_net."),
+    },
+}
+"""The networks of each kind of agent that can be trained further, and where SB3's names of their layers begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +60,7 @@ class MlpAgent(Agent):
         hyperparameters: Mapping[str, Any] | None = None,
         source: str | None = None,
         observation_shape: tuple[int, ...] | None = None,
+        adam: AdamState | None = None,
     ) -> None:
         if activation not in ACTIVATIONS:
             raise BadAgentError(
@@ -61,6 +72,7 @@ class MlpAgent(Agent):
         self._is_tanh = activation == "tanh"
         self._weights = dict(weights or {})
         self._hyperparameters = dict(hyperparameters or {})
+        self._adam = adam
         n_inputs = self._layers[0][0].shape[0]
         self.observation_shape = (n_inputs,) if observation_shape is None else observation_shape
         if math.prod(self.observation_shape) != n_inputs:
@@ -71,6 +83,7 @@ class MlpAgent(Agent):
                 f"the network for {self.observation_shape}; give normaliser=None to leave it out"
             )
         self.embedding_dim, self.n_actions = self._layers[-1][0].shape
+        self._embedding_layer = len(self._layers) - 1
         self._last = np.ascontiguousarray(self._layers[-1][0].T), self._layers[-1][1]
         self.sha256 = _hash(activation, self._layers, normaliser)
 
@@ -84,13 +97,25 @@ class MlpAgent(Agent):
         rows, n_inputs = -(-m // TILE) * TILE, math.prod(self.observation_shape)
         flow = np.zeros((rows, n_inputs), np.float32)
         flow[:m] = observations.reshape(m, n_inputs)
-        for weight, bias in self._layers[:-1]:
+        model_states = flow
+        for number, (weight, bias) in enumerate(self._layers[:-1], 1):
             out = np.empty((rows, len(bias)), np.float32)
             _layer(flow, weight, bias, self._is_tanh, out)
             flow = out
+            if number == self._embedding_layer:
+                model_states = flow
         preferences = np.empty((m, self.n_actions), np.float32)
         _outputs(flow, *self._last, preferences)
-        return Decision(preferences.argmax(axis=1), flow[:m], preferences)
+        return Decision(preferences.argmax(axis=1), model_states[:m], preferences)
+
+    def at_layer(self, layer: int) -> "MlpAgent":
+        """The same agent with another hidden layer as its embedding."""
+        hidden = len(self._layers) - 1
+        if not 1 <= layer <= hidden:
+            raise BadAgentError(f"agent {self.name} has hidden layers 1 to {hidden}; layer {layer} was asked for")
+        other = copy(self)
+        other._embedding_layer, other.embedding_dim = layer, len(self._layers[layer - 1][1])
+        return other
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
         """The state dict this agent was built from."""
@@ -99,6 +124,32 @@ class MlpAgent(Agent):
     def hyperparameters(self) -> dict[str, Any]:
         """Training hyper-parameters as far as the source tells them."""
         return dict(self._hyperparameters)
+
+    def trainable(self) -> Trainable:
+        """Both networks of a DQN or of an actor-critic, and Adam's moments if the source has them."""
+        kind = policy_layers(self._weights, self.n_actions)[0] if self._weights else ""
+        if kind not in _NETWORKS:
+            return super().trainable()
+        refusal = f"agent {self.name} cannot be trained further"
+        if any(name.startswith("mlp_extractor.shared_net.") for name in self._weights):
+            raise BadAgentError(f"{refusal}: its actor and critic share layers (SB3 before 2.0)")
+        parts = _NETWORKS[kind]
+        networks = {name: _chain(_layers(self._weights, prefixes)) for name, prefixes in parts.items()}
+        missing = [name for name, layers in networks.items() if not layers]
+        if missing:
+            raise BadAgentError(f"{refusal}: its file has no {missing[0]} network")
+        acting, other = ([weight.shape for weight, _ in layers] for layers in networks.values())
+        if acting != other if kind == "q" else (acting[0][0], 1) != (other[0][0], other[-1][1]):
+            raise BadAgentError(f"{refusal}: its networks of shapes {acting} and {other} do not fit each other")
+        moments, adam = None, self._adam
+        if adam is not None:
+            moments = {
+                name: list(zip(_layers(adam.first, prefixes), _layers(adam.second, prefixes), strict=True))
+                for name, prefixes in parts.items()
+                if name != "target"
+            }
+        steps = 0 if adam is None else adam.steps
+        return Trainable(kind, networks, self.activation, self.normaliser, self.hyperparameters(), moments, steps)
 
 
 @njit(cache=True, fastmath={"contract"})
@@ -149,9 +200,9 @@ def _layer(
                 out3[j] += d0 * u0
         for i in range(r, r + TILE):
             if is_tanh:
-                _tanh(out[i])
+                tanh(out[i])
             else:
-                _relu(out[i])
+                relu(out[i])
 
 
 @njit(cache=True, fastmath={"contract", "reassoc", "nsz"})
@@ -165,31 +216,6 @@ def _outputs(
             for k in range(weight.shape[1]):
                 total += x[i, k] * weight[a, k]
             out[i, a] = total + bias[a]
-
-
-@njit(cache=True, error_model="numpy")  # a check for division by zero would keep the loop from using SIMD
-def _tanh(values: NDArray[np.float32]) -> None:
-    """Values <- tanh(values), in place.
-
-    numpy's float32 tanh takes 19 ns an element without AVX-512, as long as all else in a tick. This is the [7/6]
-    continued fraction of tanh(x/4), exact to float32 for |x| <= 9, and the doubling formula applied twice.
-    """
-    one, two, quarter, limit = np.float32(1), np.float32(2), np.float32(0.25), np.float32(2.25)
-    a0, a1, a2 = np.float32(135135), np.float32(17325), np.float32(378)
-    b1, b2, b3 = np.float32(62370), np.float32(3150), np.float32(28)
-    for i in range(values.shape[0]):
-        x = max(-limit, min(limit, values[i] * quarter))
-        s = x * x
-        t = x * (a0 + s * (a1 + s * (a2 + s))) / (a0 + s * (b1 + s * (b2 + s * b3)))
-        t = two * t / (one + t * t)
-        values[i] = two * t / (one + t * t)
-
-
-@njit(cache=True)
-def _relu(values: NDArray[np.float32]) -> None:
-    """Values <- max(values, 0), in place."""
-    for i in range(values.shape[0]):
-        values[i] = max(values[i], np.float32(0))
 
 
 def _hash(activation: str, layers: list[Layer], normaliser: Normaliser | None) -> str:
@@ -220,7 +246,7 @@ def policy_layers(weights: Weights, n_actions: int | None = None) -> tuple[str, 
     if "action_net.weight" in weights:
         # SB3 before 2.0 could put layers shared with the critic in front.
         prefixes = ("mlp_extractor.shared_net.", "mlp_extractor.policy_net.", "action_net.")
-        return "actor-critic", _chain([layer for prefix in prefixes for layer in _linears(weights, prefix)])
+        return "actor-critic", _chain(_layers(weights, prefixes))
     if any(name.startswith("q_net.q_net.") for name in weights):
         return "q", _chain(_linears(weights, "q_net.q_net."))
     if any(name.startswith("quantile_net.quantile_net.") for name in weights):
@@ -232,6 +258,10 @@ def policy_layers(weights: Weights, n_actions: int | None = None) -> tuple[str, 
         mean_weight = weight.reshape(len(weight), -1, n_actions).mean(axis=1)
         return "quantile", [*layers[:-1], (mean_weight, bias.reshape(-1, n_actions).mean(axis=0))]
     raise BadAgentError(f"no policy network known among the weights {', '.join(list(weights)[:4])} ...")
+
+
+def _layers(weights: Weights, prefixes: tuple[str, ...]) -> list[Layer]:
+    return [layer for prefix in prefixes for layer in _linears(weights, prefix)]
 
 
 def _linears(weights: Weights, prefix: str) -> list[Layer]:

@@ -1,8 +1,9 @@
 """Agents of Stable-Baselines3 and sb3-contrib: saved zips, read without executing pickles, and live models.
 
-A zip holds `data` (JSON, with base64 pickles beside readable fields; those pickles are never decoded) and `policy.pth`
-(tensors, read by torch in its weights-only mode). Shapes come from the tensors, the rest from the readable fields.
-SB3 itself is never imported: zips need torch alone, and who has a live model has imported SB3 already.
+A zip holds `data` (JSON, with base64 pickles beside readable fields; those pickles are never loaded), `policy.pth` and
+`policy.optimizer.pth` (tensors, read by torch in its weights-only mode). Shapes come from the tensors, the rest from
+the readable fields. SB3 itself is never imported: zips need torch alone, and who has a live model has imported SB3
+already.
 """
 
 import io
@@ -10,7 +11,7 @@ import json
 import re
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,8 @@ import torch
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from nappingrl.agents import vecnormalize
-from nappingrl.agents.base import Agent, check_observations
+from nappingrl.agents import hyperparameters, vecnormalize
+from nappingrl.agents.base import AdamState, Agent, check_observations
 from nappingrl.agents.mlp import MlpAgent, Normaliser, policy_layers
 from nappingrl.agents.torch import Batch, TorchBackedAgent, hash_tensors, to_numpy, watched
 from nappingrl.errors import BadAgentError, BadObservationError
@@ -35,7 +36,7 @@ _OWN_PACKAGES = ("stable_baselines3.", "sb3_contrib.")
 def read_zip(path: Path, normaliser: str | Path | None = "auto") -> MlpAgent:
     """The agent of a saved SB3 zip, with the VecNormalize statistics beside it."""
     try:
-        data, weights = _members(path)
+        data, weights, adam = _members(path)
         n_actions = _n_actions(data)
         _check_plain(data)
         kind, layers = policy_layers(weights, n_actions)
@@ -47,9 +48,10 @@ def read_zip(path: Path, normaliser: str | Path | None = "auto") -> MlpAgent:
             _activation(data) or DEFAULT_ACTIVATION[kind],
             normaliser=find_normaliser(path, normaliser),
             weights=weights,
-            hyperparameters=plain_numbers(data),
+            hyperparameters=hyperparameters.of_zip(data, _normaliser_file(path, normaliser)),
             source=str(path),
             observation_shape=_observation_shape(data),
+            adam=adam,
         )
     except BadAgentError as error:
         raise BadAgentError(f"agent file '{path}': {error}") from None
@@ -57,23 +59,19 @@ def read_zip(path: Path, normaliser: str | Path | None = "auto") -> MlpAgent:
 
 def find_normaliser(path: Path, normaliser: str | Path | None) -> Normaliser | None:
     """The statistics at `normaliser`; for "auto" those in the places where the RL Zoo keeps them, if any."""
-    if normaliser is None:
-        return None
+    place = _normaliser_file(path, normaliser)
+    return None if place is None else vecnormalize.read(place)
+
+
+def _normaliser_file(path: Path, normaliser: str | Path | None) -> Path | None:
     if normaliser != "auto":
-        return vecnormalize.read(Path(normaliser))
-    for place in (path.parent / path.stem / "vecnormalize.pkl", path.parent / "vecnormalize.pkl"):
-        if place.is_file():
-            return vecnormalize.read(place)
-    return None
+        return None if normaliser is None else Path(normaliser)
+    places = (path.parent / path.stem / "vecnormalize.pkl", path.parent / "vecnormalize.pkl")
+    return next((place for place in places if place.is_file()), None)
 
 
-def plain_numbers(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The public entries that are plain numbers: gamma, batch_size, n_steps, a constant learning rate, ..."""
-    return {key: value for key, value in data.items() if isinstance(value, int | float) and not key.startswith("_")}
-
-
-def _members(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]]]:
-    """The JSON and the tensors of a zip."""
+def _members(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]], AdamState | None]:
+    """The JSON, the tensors and the optimiser's state of a zip."""
     try:
         if path.is_dir() or not path.exists():
             raise BadAgentError(f"it {'is a folder' if path.is_dir() else 'does not exist'}; {ALLOWED}")
@@ -89,12 +87,15 @@ def _members(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]]
                     raise BadAgentError(f"it is a zip without '{min(missing)}' (truncated, or not SB3's); {ALLOWED}")
                 data = json.loads(archive.read("data"))
                 tensors = archive.read("policy.pth")
+                has_optimiser = "policy.optimizer.pth" in archive.namelist()
+                optimiser = archive.read("policy.optimizer.pth") if has_optimiser else None
     except (OSError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, ValueError):
         # RuntimeError: encrypted, or JSON nested too deeply; NotImplementedError: an unknown compression.
         raise BadAgentError(f"it is a zip that cannot be read (damaged, encrypted or no SB3 zip); {ALLOWED}") from None
     if not isinstance(data, dict):
         raise BadAgentError(f"its 'data' is no JSON object; {ALLOWED}")
-    return data, _tensors(tensors)
+    weights = to_numpy(_load(tensors, "policy.pth"))
+    return data, weights, None if optimiser is None else adam_state(_load(optimiser, "policy.optimizer.pth"), weights)
 
 
 def _check_sizes(archive: zipfile.ZipFile) -> None:
@@ -103,22 +104,56 @@ def _check_sizes(archive: zipfile.ZipFile) -> None:
         raise BadAgentError(f"it declares {total / MAX_BYTES:.1f} GiB unpacked; at most 1 GiB is read")
 
 
-def _tensors(content: bytes) -> dict[str, NDArray[np.float32]]:
-    """The state dict of a policy.pth, by torch's weights-only unpickler."""
+def _load(content: bytes, member: str) -> dict[str, Any]:
+    """The dictionary in a .pth, by torch's weights-only unpickler."""
     try:
         if zipfile.is_zipfile(io.BytesIO(content)):
             with zipfile.ZipFile(io.BytesIO(content)) as archive:
                 _check_sizes(archive)
         state = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
         if not isinstance(state, dict) or not all(isinstance(key, str) for key in state):
-            raise BadAgentError(f"its 'policy.pth' is no dictionary of tensors; {ALLOWED}")
-        if sum(value.numel() for value in state.values() if isinstance(value, torch.Tensor)) * 4 > MAX_BYTES:
+            raise BadAgentError(f"its '{member}' is no dictionary of tensors; {ALLOWED}")
+        if sum(tensor.numel() for tensor in _all_tensors(state)) * 4 > MAX_BYTES:
             raise BadAgentError("its tensors are larger than 1 GiB")
-        return to_numpy(state)
+        return state
     except BadAgentError:
         raise
     except Exception:  # torch raises many kinds, with texts of many lines
-        raise BadAgentError(f"its 'policy.pth' is damaged or holds more than tensors; {ALLOWED}") from None
+        raise BadAgentError(f"its '{member}' is damaged or holds more than tensors; {ALLOWED}") from None
+
+
+def _all_tensors(state: Any) -> Iterator[torch.Tensor]:
+    """The tensors in dictionaries of dictionaries."""
+    if isinstance(state, torch.Tensor):
+        yield state
+    elif isinstance(state, dict):
+        for part in state.values():
+            yield from _all_tensors(part)
+
+
+def adam_state(state: Mapping[str, Any], weights: Mapping[str, NDArray[np.float32]]) -> AdamState | None:
+    """Adam's moments in an optimiser's state dict; None where another optimiser made it, or not all was trained.
+
+    Its parameters are numbered in the order of the policy's state dict; only those that were trained have an entry.
+    """
+    entries, names = state.get("state"), list(weights)
+    first: dict[str, NDArray[np.float32]] = {}
+    second: dict[str, NDArray[np.float32]] = {}
+    steps = np.zeros(1, np.float32)
+    for i, entry in entries.items() if isinstance(entries, dict) else ():
+        parts = {key: entry.get(key) for key in ("exp_avg", "exp_avg_sq", "step")} if isinstance(entry, dict) else {}
+        if isinstance(parts.get("step"), int):  # torch before 1.12
+            parts["step"] = torch.tensor([parts["step"]])
+        arrays = to_numpy(parts)
+        if len(arrays) == 3 and isinstance(i, int) and 0 <= i < len(names):
+            first[names[i]], second[names[i]], steps = arrays["exp_avg"], arrays["exp_avg_sq"], arrays["step"]
+    if not all(name in first or "_target." in name for name in names):
+        return None
+    fits = all(first[name].shape == second[name].shape == weights[name].shape for name in first)
+    finite = all(np.isfinite(array).all() for array in (*first.values(), *second.values(), steps))
+    if not fits or not finite or steps.size != 1 or any((array < 0).any() for array in (*second.values(), steps)):
+        raise BadAgentError("its 'policy.optimizer.pth' does not fit its network, or is damaged")
+    return AdamState(first, second, int(steps.item()))
 
 
 def _n_actions(data: Mapping[str, Any]) -> int:
@@ -197,13 +232,15 @@ def from_model(model: Any, normaliser: str | Path | None = "auto", name: str | N
     if hasattr(policy, "lstm_actor"):
         raise BadAgentError(f"agent {name}: it is recurrent; only agents without memory are supported")
     statistics = None if normaliser in (None, "auto") else vecnormalize.read(Path(str(normaliser)))
-    hyperparameters = plain_numbers(vars(model))
+    known = hyperparameters.of_model(model)
     if not _is_plain(policy):
-        return LiveSB3Agent(policy, name, statistics, hyperparameters)
+        return LiveSB3Agent(policy, name, statistics, known)
     weights = to_numpy(policy.state_dict())
     _, layers = policy_layers(weights, int(space.n))
     activation, shape = policy.activation_fn.__name__.lower(), policy.observation_space.shape
-    return MlpAgent(name, layers, activation, statistics, weights, hyperparameters, observation_shape=shape)
+    optimiser = getattr(policy, "optimizer", None)
+    adam = None if optimiser is None else adam_state(optimiser.state_dict(), weights)
+    return MlpAgent(name, layers, activation, statistics, weights, known, observation_shape=shape, adam=adam)
 
 
 class LiveSB3Agent(TorchBackedAgent):

@@ -86,6 +86,26 @@ def evaluate(agent: Agent, env_id: str, episodes: int, seed: int) -> NDArray[np.
     return returns
 
 
+class _Shaped(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Adds `weight` times the change of one observed number to the reward, during training only."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any], observation: int, weight: float) -> None:
+        super().__init__(env)
+        self._observation, self._weight, self._last = observation, weight, 0.0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        observation, info = super().reset(seed=seed, options=options)
+        self._last = float(observation[self._observation])
+        return observation, info
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        observation, reward, terminated, truncated, info = super().step(action)
+        now = float(observation[self._observation])
+        shaped = float(reward) + self._weight * (now - self._last)
+        self._last = now
+        return observation, shaped, terminated, truncated, info
+
+
 class _KeepBest(BaseCallback):
     """Evaluates every few steps and keeps the best weights, with the normaliser of that moment."""
 
@@ -126,7 +146,12 @@ def _learn(
     options = {key: _schedule(value) for key, value in recipe["hyperparameters"].items()}
     keep = _KeepBest(recipe, on_progress, on_evaluation)
     with _one_thread():
-        envs: VecEnv = make_vec_env(recipe["env"], n_envs=recipe["n_envs"], seed=recipe["seed"])
+        envs: VecEnv = make_vec_env(
+            recipe["env"],
+            n_envs=recipe["n_envs"],
+            seed=recipe["seed"],
+            wrapper_class=(lambda env: _Shaped(env, **recipe["shaping"])) if "shaping" in recipe else None,
+        )
         if recipe["normalise"]:
             envs = VecNormalize(envs, gamma=recipe["hyperparameters"]["gamma"])
         model = ALGORITHMS[recipe["algorithm"]](

@@ -1,6 +1,7 @@
 """CartPole with the paper's horizon (200 steps) and novelties: five physical constants drawn at once."""
 
 import math
+from collections.abc import Callable
 from math import inf
 from typing import Any
 
@@ -27,6 +28,15 @@ RANGES = {
 }
 
 
+def _follow(k: float) -> Callable[[Observations], Actions]:
+    """Push the cart under the pole: to where theta + k w points."""
+
+    def controller(obs: Observations) -> Actions:
+        return (obs[:, 2] + k * obs[:, 3] > 0).astype(np.int64)
+
+    return controller
+
+
 def _push_back(k: float) -> Score:
     """-sgn(theta + k w)(w' - w): the pole's angular velocity must change against where the pole is heading."""
 
@@ -34,7 +44,8 @@ def _push_back(k: float) -> Score:
         heading = np.where(obs[:, 2] + k * obs[:, 3] > 0, 1.0, -1.0)
         return -heading * (obs2[:, 3].astype(np.float64) - obs[:, 3])
 
-    return Score(f"push-back-{k:g}", fn, description=f"-sgn(th + {k:g} w) (w' - w): push against where the pole heads")
+    description = f"-sgn(th + {k:g} w) (w' - w): push against where the pole heads"
+    return Score(f"push-back-{k:g}", fn, description=description, controller=_follow(k))
 
 
 def _terminal(obs: Observations, action: Actions, obs2: Observations, reward: Floats, end: Flags) -> Floats:
@@ -49,7 +60,7 @@ def _angle_drop(k: float) -> Score:
         return before - np.abs(obs2[:, 2].astype(np.float64) + k * obs2[:, 3])
 
     name = f"lean-drop-{k:g}" if k else "angle-drop"
-    return Score(name, fn, description=f"|th{f' + {k:g} w' if k else ''}| must fall")
+    return Score(name, fn, description=f"|th{f' + {k:g} w' if k else ''}| must fall", controller=_follow(k))
 
 
 class CartPole(Domain):

@@ -15,6 +15,9 @@ COLOURS = {
     "part": (214, 120, 45),
     "joint": (110, 110, 125),
     "goal": (40, 150, 90),
+    "pavement": (205, 208, 214),
+    "car": (190, 30, 45),
+    "player": (60, 190, 80),
 }
 """Colour-blind safe: the parts of a picture also differ in brightness."""
 

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from nappingrl.arrays import Actions, Floats, Observations
+from nappingrl.arrays import Actions, Floats, Observations, Rows
 from nappingrl.domains.base import Domain
 from nappingrl.domains.cartpole import ANGLE_LIMIT, POSITION_LIMIT, TIME_STEP, CartPole, euler_step
 from nappingrl.domains.mountaincar import POSITION_MIN, MountainCar
@@ -28,7 +28,7 @@ class CartPoleExpert:
         """Try every switching line; where none survives all trials, try the beam search too."""
         return np.stack([self._plan_one(p) for p in parameters])
 
-    def act(self, plans: NDArray[np.float64], observations: Observations) -> Actions:
+    def act(self, plans: NDArray[np.float64], observations: Observations, steps: Rows) -> Actions:
         """Push to the side the line says, or the first action of the best beam."""
         states = observations.astype(np.float64)
         right = (plans[:, 1:5] * states).sum(axis=1) > 0
@@ -111,7 +111,7 @@ class MountainCarExpert:
         """Try both first pushes."""
         return np.stack([self._plan_one(p) for p in parameters])
 
-    def act(self, plans: NDArray[np.float64], observations: Observations) -> Actions:
+    def act(self, plans: NDArray[np.float64], observations: Observations, steps: Rows) -> Actions:
         """Push with the velocity; away from the left wall."""
         direction = np.sign(observations[:, 1].astype(np.float64))
         direction = np.where(direction == 0, plans[:, 0], direction)
@@ -134,8 +134,9 @@ def _mean_lengths(
     world.apply(running, dict(zip(kind.parameters, parameters.tolist(), strict=True)))
     world.reset(running, np.tile(starts, (len(plans), 1)))
     lengths, each = np.zeros(n), np.repeat(plans, len(starts), axis=0)
-    for _ in range(kind.horizon):
-        _, terminated = world.step(running, expert.act(each[running], world.observe(running)))
+    for step in range(kind.horizon):
+        actions = expert.act(each[running], world.observe(running), np.full(len(running), step))
+        _, terminated = world.step(running, actions)
         lengths[running] += 1
         running = running[~terminated]
     means: Floats = lengths.reshape(len(plans), len(starts)).mean(axis=1)

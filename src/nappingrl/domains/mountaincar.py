@@ -38,6 +38,11 @@ def _faster(obs: Observations, action: Actions, obs2: Observations, reward: Floa
     return np.abs(obs2[:, 1].astype(np.float64)) - np.abs(obs[:, 1])
 
 
+def _push_along(obs: Observations) -> Actions:
+    """Push the way the car rolls; from rest, right."""
+    return np.where(obs[:, 1] < 0, 0, 2)
+
+
 class MountainCar(Domain):
     """An underpowered car in a valley; dynamics as in gymnasium's MountainCar."""
 
@@ -67,12 +72,15 @@ class MountainCar(Domain):
     scores = {  # noqa: RUF012
         score.name: score
         for score in (
-            Score("with-velocity", _with_velocity, 1.0, 1.0, "(a - 1) sgn(v'): push the way the car rolls"),
-            Score("from-rest-right", _from_rest_right, 1.0, 1.0, "the same, but from rest the car must start right"),
-            Score("energy", _energy, 0.0, description="mechanical energy (at the old gravity) must grow"),
-            Score("faster", _faster, 0.0, description="|v| must grow"),
+            Score("with-velocity", _with_velocity, 1.0, 1.0, "(a - 1) sgn(v'): push the way the car rolls",
+                  _push_along),
+            Score("from-rest-right", _from_rest_right, 1.0, 1.0, "the same, but from rest the car must start right",
+                  _push_along),
+            Score("energy", _energy, 0.0, description="mechanical energy (at the old gravity) must grow",
+                  controller=_push_along),
+            Score("faster", _faster, 0.0, description="|v| must grow", controller=_push_along),
         )
-    }
+    }  # fmt: skip
     detector_limits = (-120.0, -80.0)
     expert_name = "nappingrl.domains.experts:MountainCarExpert"
     defaults = Defaults(agent="dqn", novelty="physics", score="from-rest-right", rule="fallback", space="raw")

@@ -24,7 +24,10 @@ class Option:
     words: tuple[str, ...] = ()
     """The words that are allowed; empty: a number."""
     low: float = 0.0
-    """The least number that is allowed."""
+    high: float = np.inf
+    """The least and the greatest number that is allowed."""
+    is_whole: bool = False
+    """Whether only whole numbers are allowed."""
 
     def read(self, name: str, value: Any) -> str | float:
         """The value, checked; numbers may come as text."""
@@ -34,8 +37,10 @@ class Option:
             number = float(value)
         except (TypeError, ValueError):
             raise BadSpecError(f"option {name}={value} is not a number") from None
-        if not np.isfinite(number) or number < self.low:
-            raise BadSpecError(f"option {name}={value} is outside its range; at least {self.low:g} is needed")
+        if not np.isfinite(number) or not self.low <= number <= self.high:
+            raise BadSpecError(f"option {name}={value} is outside its range, {self.low:g} to {self.high:g}")
+        if self.is_whole and number != int(number):
+            raise BadSpecError(f"option {name}={value} is not a whole number")
         return number
 
 
@@ -73,6 +78,8 @@ class Info:
 class Method:
     """Acts for n trials in lock step. The default is the frozen agent: acts as it wants and learns nothing."""
 
+    role: ClassVar[str] = "method"
+    """method, baseline, control or ceiling: how reports read its results."""
     privileged = False
     """True hands the world's expert and true parameters to the method: for ceilings only."""
     options: ClassVar[Mapping[str, Option]] = {}

@@ -5,3 +5,5 @@ from nappingrl.methods.base import Method
 
 class Frozen(Method):
     """Acts as the trained agent wants and never learns."""
+
+    role = "baseline"

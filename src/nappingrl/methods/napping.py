@@ -1,40 +1,60 @@
 """NAPPING: after detection, learn in the cells of the agent's embedding which action to take instead."""
 
 import math
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.agents.base import Agent
-from nappingrl.arrays import Actions, Decision, Flags, Keys, Observations, Rows, Transition, take
+from nappingrl.arrays import Actions, Decision, Flags, Floats, Keys, Observations, Rows, Transition, take
 from nappingrl.errors import BadSpecError
-from nappingrl.methods.base import Info, Method
+from nappingrl.methods.base import Info, Method, Option
 from nappingrl.principles import Principles
 from nappingrl.registry import check_name
+from nappingrl.score import Score
 
 SPACES = ("embedding", "raw")
-CHOICES = ("random", "preference")
 MAX_SITUATION = 64
 """Observations with more numbers (images) are not kept with the principles."""
 
 
 class Napping(Method):
-    """Adaptation principles over `space`: the agent's embedding, or the standardised observation.
+    """Adaptation principles over `space`: the agent's embedding, or the standardised observation."""
 
-    Option `choice`: how an open principle tries its candidates, "random" (the paper) or "preference" (the agent's own
-    order).
-    """
+    options: ClassVar[Mapping[str, Option]] = {
+        "choice": Option(
+            "random",
+            "how an open principle tries its candidates: at random (the paper) or in the agent's own order",
+            ("random", "preference"),
+        ),
+        "search": Option(
+            "any",
+            "which sites the nearest one is sought among: all (the paper), or those with the agent's action",
+            ("any", "same-key"),
+        ),
+        "layer": Option(
+            None,
+            "number of the hidden layer that is the embedding, 1 = the first; default: the last",
+            low=1,
+            is_whole=True,
+        ),
+    }
 
     def __init__(self, agent: Agent, info: Info, n: int) -> None:
-        super().__init__(agent, info, n)
+        layer = info.options.get("layer")
+        super().__init__(agent if layer is None else agent.at_layer(int(layer)), info, n)
+        agent = self.agent
         self._is_raw = check_name("space", info.space, SPACES) == "raw"
-        self._by_preference = check_name("choice", info.options.get("choice", "random"), CHOICES) == "preference"
+        self._by_preference = self.option("choice") == "preference"
         observation_dim = math.prod(info.observation_shape) if info.observation_shape else 0
         if self._is_raw and not observation_dim:
             raise BadSpecError("space 'raw' needs observations that are one array; use space='embedding'")
         dim = observation_dim if self._is_raw else agent.embedding_dim
         self._situation_dim = observation_dim if observation_dim <= MAX_SITUATION else 0
-        self.principles = Principles(n, agent.n_actions, dim, info.rule, self._situation_dim)
+        is_same_key = self.option("search") == "same-key"
+        self.principles = Principles(n, agent.n_actions, dim, info.rule, self._situation_dim, is_same_key)
         self._regions = np.full(n, -1)
 
     def start(self, rows: Rows, keys: Keys) -> None:
@@ -57,9 +77,7 @@ class Napping(Method):
             return
         t, at = transition, slice(None) if detected.all() else detected
         observations = take(t.observations, at)
-        scores = self.info.score(
-            observations, t.actions[at], take(t.next_observations, at), t.rewards[at], t.terminated[at]
-        )
+        scores = score_of(self.info.score, t, at)
         rows = rows[at]
         self.principles.update(
             rows,
@@ -82,3 +100,11 @@ class Napping(Method):
             return decision.model_states
         centred = (observations - self.info.observation_centre) / self.info.observation_scale
         return centred.reshape(len(observations), -1).astype(np.float32)
+
+
+def score_of(score: Score, transition: Transition, at: Any = slice(None)) -> Floats:
+    """The scores of some rows of a transition."""
+    t = transition
+    return score(
+        take(t.observations, at), t.actions[at], take(t.next_observations, at), t.rewards[at], t.terminated[at]
+    )

@@ -12,6 +12,7 @@ from nappingrl.methods.base import Info, Method
 class Oracle(Method):
     """The domain's expert from the moment the world changes; before that, the trained agent."""
 
+    role = "ceiling"
     privileged = True
 
     def __init__(self, agent: Agent, info: Info, n: int) -> None:
@@ -21,10 +22,12 @@ class Oracle(Method):
         self._expert = info.expert
         self._plans: NDArray[np.float64] | None = None
         self._has_plan = np.zeros(n, np.bool_)
+        self._steps = np.zeros(n, np.int64)
 
     def start(self, rows: Rows, keys: Keys) -> None:
         """No plan yet."""
         self._has_plan[rows] = False
+        self._steps[rows] = 0
 
     def reveal(self, rows: Rows, parameters: Floats) -> None:
         """Plan for the true parameters."""
@@ -39,5 +42,11 @@ class Oracle(Method):
         actions = decision.actions.copy()
         planned = self._has_plan[rows]
         if self._plans is not None and planned.any():
-            actions[planned] = self._expert.act(self._plans[rows[planned]], observations[planned])
+            at = rows[planned]
+            actions[planned] = self._expert.act(self._plans[at], observations[planned], self._steps[at])
+        self._steps[rows] += 1
         return actions
+
+    def end_episode(self, rows: Rows) -> None:
+        """The next step is the first of an episode."""
+        self._steps[rows] = 0

@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from nappingrl.errors import MissingExtraError
-from nappingrl.report.metrics import curve
+from nappingrl.report.summary import curve
 from nappingrl.trials.store import Manifest
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")

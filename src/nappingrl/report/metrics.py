@@ -1,108 +1,399 @@
-"""What a run's rows say: the paper's curves and the summary that `napping run` prints."""
+"""Metrics of open-world learning over the trials of a run. `docs/metrics.md` has the formulas and where they come from.
 
-from dataclasses import dataclass, field
-from typing import Any
+Arrays end in the episodes of a trial: (episodes,) for one trial, (trials, episodes) for many; results have one number
+per trial. `tau` is the index of the first post-novelty episode, `p` performance in [0, 1], `base` the performance of
+the non-adapting agent on the same draws, `m` a window in episodes. NaN means: not defined for this trial.
+"""
 
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
 import polars as pl
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
 
-from nappingrl.trials.store import Manifest, RunFolder
+from nappingrl.errors import BadRunError
+from nappingrl.report.summary import LAST
+from nappingrl.trials.store import Manifest
 
-LAST = 10
-"""Episodes at the end of a trial that count as its final level."""
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+_ROUNDING = 1e-12
+
+
+def performance(returns: NDArray[Any], return_range: tuple[float, float]) -> Floats:
+    """Returns mapped to [0, 1]: (R - Rmin) / (Rmax - Rmin)."""
+    low, high = return_range
+    p = (np.asarray(returns, np.float64) - low) / (high - low)
+    if not ((p >= -_ROUNDING) & (p <= 1 + _ROUNDING)).all():
+        raise BadRunError(f"returns outside {low:g} to {high:g}, the range of the domain: the rows are not of this run")
+    return np.clip(p, 0.0, 1.0)
+
+
+def performance_words(domain: str, return_range: tuple[float, float]) -> str:
+    """The map of `performance` in words, to be printed beside the numbers."""
+    low, high = return_range
+    return f"{domain}: performance = (return {'-' if low >= 0 else '+'} {abs(low):g}) / {high - low:g}, 0 to 1"
+
+
+def default_window(n_episodes: int) -> int:
+    """A tenth of the trial's episodes, pre-novelty ones included, as in WSU's analysis; at least 1."""
+    return max(1, int(0.1 * n_episodes))
+
+
+def false_positives(detected: Flags, tau: int) -> Floats:
+    """FP: pre-novelty episodes with detection declared. Lower is better."""
+    return _number(np.sum(detected[..., :tau], axis=-1))
+
+
+def true_positives(detected: Flags, tau: int) -> Floats:
+    """TP: post-novelty episodes with detection declared. Higher is better."""
+    return _number(np.sum(_post(detected, tau), axis=-1))
+
+
+def true_negatives(detected: Flags, tau: int) -> Floats:
+    """TN: pre-novelty episodes without detection. Higher is better."""
+    return tau - false_positives(detected, tau)
+
+
+def correctly_detected(detected: Flags, tau: int, min_tp: int = 1) -> Flags:
+    """CDT: no false positive and at least `min_tp` true ones (HYDRA's helper asks for 2)."""
+    return np.asarray((false_positives(detected, tau) == 0) & (true_positives(detected, tau) >= min_tp))
+
+
+def false_negatives(detected: Flags, tau: int, variant: Literal["first", "count"] = "first") -> Floats:
+    """FN. "first": post-novelty episodes before the first true positive (WSU, newer); NaN if there is none.
+
+    "count": post-novelty episodes without detection (sail-on-client, HYDRA). Equal where detection is latched.
+    """
+    post = _post(detected, tau)
+    if variant == "count":
+        return _number(np.sum(~post, axis=-1))
+    if variant == "first":
+        return np.where(post.any(axis=-1), post.argmax(axis=-1), np.nan)
+    raise ValueError(f"unknown variant '{variant}'; allowed: first, count")
+
+
+def m1(detected: Flags, tau: int, variant: Literal["first", "count"] = "first") -> Floats:
+    """M1: FN of correctly detected trials, NaN of the others. Lower is better."""
+    return np.where(correctly_detected(detected, tau), false_negatives(detected, tau, variant), np.nan)
+
+
+def m22(detected: Flags, tau: int) -> Floats:
+    """M2.2: TN / tau; NaN where nothing precedes the novelty. Higher is better."""
+    return _mean(~detected[..., :tau])
+
+
+def is_early(detected: Flags, tau: int) -> Flags:
+    """Whether the first alarm comes before the novelty; no alarm is not early. Lower is better."""
+    return np.asarray(detected[..., :tau].any(axis=-1))
+
+
+def amoc(q: Floats, tau: int, scaled: bool = True) -> Floats:
+    """Area under the AMOC curve of novelty probabilities q. Higher is better; no alarm at all gives 0.
+
+    Equal probabilities are walked in the order of the episodes. With scaled=False the timeliness S is not divided by
+    its last value, so that late detection costs; false alarms F are divided by their total in both.
+    """
+    order = np.argsort(-q, axis=-1, kind="stable")
+    is_alarm = np.take_along_axis(q, order, axis=-1) > 0
+    n_post = q.shape[-1] - tau + 1
+    timeliness = np.where(is_alarm & (order >= tau), (n_post - (order - tau)) / n_post, 0.0)
+    best = np.maximum.accumulate(timeliness, axis=-1)
+    false = np.cumsum(is_alarm & (order < tau), axis=-1).astype(np.float64)
+    false /= np.maximum(false[..., -1:], 1.0)
+    last = best[..., -1:]
+    if scaled:
+        best, last = best / np.where(last > 0, last, 1.0), (last > 0).astype(np.float64)
+    false, best = np.concatenate([false, np.ones_like(last)], -1), np.concatenate([best, last], -1)
+    return _number(np.trapezoid(best, false, axis=-1))
+
+
+def nrp(p: Floats, base: Floats, tau: int, m: int) -> Floats:
+    """NRP: mean of the last m over the baseline's pre-novelty mean (M3, or M4 where detection is given). Higher."""
+    return _ratio(_mean(_last(p, tau, m)), _mean(base[..., :tau]))
+
+
+def inrp(p: Floats, base: Floats, tau: int, m: int) -> Floats:
+    """INRP: as NRP with the first m post-novelty episodes (M3.1 or M4.1). Higher is better."""
+    return _ratio(_mean(_first(p, tau, m)), _mean(base[..., :tau]))
+
+
+def onrp(p: Floats, base: Floats, tau: int) -> Floats:
+    """ONRP: as NRP with all post-novelty episodes. Higher is better."""
+    return _ratio(_mean(_post(p, tau)), _mean(base[..., :tau]))
+
+
+def opti(p: Floats, base: Floats, tau: int, normalised: bool = True) -> Floats:
+    """OPTI (AM1): a / (a + b) of post-novelty sums; 0.5 is no gain; 0 if both are 0. Else a / b, NaN if b is 0."""
+    return _gain(_post(p, tau), _post(base, tau), normalised)
+
+
+def apti(p: Floats, base: Floats, tau: int, m: int, normalised: bool = True) -> Floats:
+    """APTI (AM2): as OPTI over the last m episodes. Higher is better."""
+    return _gain(_last(p, tau, m), _last(base, tau, m), normalised)
+
+
+def ipti(p: Floats, base: Floats, tau: int, m: int, normalised: bool = True) -> Floats:
+    """IPTI (AM4): as OPTI over the first m post-novelty episodes. Higher is better."""
+    return _gain(_first(p, tau, m), _first(base, tau, m), normalised)
+
+
+def nrm(p: Floats, tau: int, ddof: int = 0) -> Floats:
+    """NRM: 1 where |mean_post - mean_pre| / sd_pre < 2, else 0; its mean is the share of trials. Higher is better.
+
+    metrics.pdf calls lower better; by its own formula it is the share of trials that stay within two deviations.
+    """
+    pre, post = p[..., :tau], _post(p, tau)
+    if tau <= ddof:
+        return np.full(p.shape[:-1], np.nan)
+    spread = np.where(np.ptp(pre, axis=-1) == 0, 1e-5, np.std(pre, axis=-1, ddof=ddof))
+    change = np.abs(_mean(post) - _mean(pre)) / spread
+    return np.where(np.isnan(change), np.nan, change < 2)
+
+
+def resilience_drop(base: Floats, tau: int) -> Floats:
+    """Resilience, thesis: best pre-novelty episode minus post-novelty mean, without adaptation. Lower is better."""
+    return (np.max(base[..., :tau], axis=-1) if tau else np.nan) - _mean(_post(base, tau))
+
+
+def resilience_vs_random(base: Floats, random: Floats, tau: int) -> Floats:
+    """Resilience, figure: post-novelty mean without adaptation minus that of random actions. Higher is better."""
+    return _mean(_post(base, tau)) - _mean(_post(random, tau))
+
+
+def last_mean(values: NDArray[Any], tau: int, m: int) -> Floats:
+    """Mean of the last m episodes: of p, asymptotic adaptive performance; of returns, the paper's last ten. Higher."""
+    return _mean(_last(values, tau, m))
+
+
+def one_shot_performance(p: Floats, tau: int) -> Floats:
+    """Performance after exactly one post-novelty episode: that of the second. Higher is better."""
+    return _mean(_post(p, tau)[..., 1:2])
+
+
+def convergence_episode(p: Floats, tau: int, eps: float, m: int, smooth: int) -> Floats:
+    """The first post-novelty episode from which the smoothed curve stays within eps of the last-m mean; NaN if none.
+
+    Smoothed: mean of an episode and the smooth - 1 post-novelty ones before it, fewer at the beginning.
+    """
+    if eps < 0 or smooth < 1:
+        raise ValueError(f"eps {eps:g} and smoothing window {smooth}; allowed: eps >= 0 and a window >= 1")
+    post, level = _post(p, tau), _mean(_last(p, tau, m))
+    padding = np.full((*post.shape[:-1], smooth - 1), np.nan)
+    windows = sliding_window_view(np.concatenate([padding, post], axis=-1), smooth, axis=-1)
+    is_near = np.abs(np.nanmean(windows, axis=-1) - level[..., None]) <= eps + _ROUNDING
+    n_near = np.sum(np.logical_and.accumulate(is_near[..., ::-1], axis=-1), axis=-1)
+    return np.where(n_near > 0, post.shape[-1] - n_near, np.nan)
+
+
+def adaptive_efficiency(p: Floats, lengths: NDArray[Any], tau: int, eps: float, m: int, smooth: int) -> Floats:
+    """Environment steps after the novelty and before the episode of convergence; NaN if none. Lower is better."""
+    converged = convergence_episode(p, tau, eps, m, smooth)
+    post = _post(lengths, tau)
+    steps = np.sum(np.where(np.arange(post.shape[-1]) < converged[..., None], post, 0), axis=-1)
+    return np.where(np.isnan(converged), np.nan, steps)
+
+
+def oracle_regret(p: Floats, oracle: Floats, tau: int) -> Floats:
+    """Mean post-novelty performance that the ceiling has and the agent has not. Lower is better."""
+    return _mean(_post(oracle, tau)) - _mean(_post(p, tau))
+
+
+def retention(before: Floats, after: Floats) -> Floats:
+    """Mean performance in the old world after adaptation over that before it. Higher is better; 1 forgets nothing."""
+    return _ratio(_mean(after), _mean(before))
+
+
+def failed(returns: Floats, tau: int, minimum: float) -> Flags:
+    """Whether all post-novelty episodes are at the minimum return."""
+    return np.asarray((_post(returns, tau) <= minimum).all(axis=-1))
+
+
+def failed_removed(is_failed: Flags, base_failed: Flags) -> Floats:
+    """Of the tasks that the baseline fails: 1 where the agent does not, 0 where it does; NaN elsewhere. Higher."""
+    return np.where(base_failed, ~is_failed, np.nan)
+
+
+def failed_cut(is_failed: Flags, base_failed: Flags) -> float | None:
+    """1 - failed tasks / failed tasks of the baseline: newly failed ones count against it. None if there are none."""
+    theirs = int(base_failed.sum())
+    return None if theirs == 0 else 1 - int(is_failed.sum()) / theirs
+
+
+def _number(values: Any) -> Floats:
+    return np.asarray(values, np.float64)
+
+
+def _post(values: NDArray[Any], tau: int) -> NDArray[Any]:
+    if not 0 <= tau < values.shape[-1]:
+        raise ValueError(f"novelty at episode {tau} of {values.shape[-1]}; at least one must follow it")
+    return values[..., tau:]
+
+
+def _first(values: NDArray[Any], tau: int, m: int) -> NDArray[Any]:
+    post = _post(values, tau)
+    if not 1 <= m <= post.shape[-1]:
+        raise ValueError(f"window of {m} episodes; allowed: 1 to {post.shape[-1]}, the post-novelty episodes")
+    return post[..., :m]
+
+
+def _last(values: NDArray[Any], tau: int, m: int) -> NDArray[Any]:
+    return _first(_post(values, tau)[..., ::-1], 0, m)[..., ::-1]
+
+
+def _mean(values: NDArray[Any]) -> Floats:
+    return _number(values.mean(axis=-1)) if values.shape[-1] else np.full(values.shape[:-1], np.nan)
+
+
+def _ratio(a: Floats, b: Floats) -> Floats:
+    return np.asarray(np.divide(a, b, out=np.full(np.shape(b), np.nan), where=b != 0))
+
+
+def _gain(p: Floats, base: Floats, normalised: bool) -> Floats:
+    a, b = _number(p.sum(axis=-1)), _number(base.sum(axis=-1))
+    return np.where(a + b == 0, 0.0, _ratio(a, a + b)) if normalised else _ratio(a, b)
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
-    """One run in numbers. Curves run over post-novelty episodes 0, 1, ..."""
+class Trials:
+    """The rows of a run as (trials, episodes) matrices."""
 
-    domain: str
-    agent: str
-    method: str
-    novelty: str
-    trials: int
-    seed: int
-    median: list[float]
-    mean: list[float]
-    pre_mean: float | None
-    last10_mean: float
-    solved: float
-    failed: int
-    regions_mean: float
-    regions_max: int
-    steps: int
-    seconds: float
-    ceiling: float | None = None
-    by_novelty: dict[str, dict[str, Any]] = field(default_factory=dict)
+    keys: pl.DataFrame
+    """novelty and number of each trial: what pairs it with the same draw of another run."""
+    draws: pl.DataFrame
+    """The parameters in force at the first post-novelty episode."""
+    tau: int
+    returns: Floats
+    lengths: NDArray[np.int64]
+    won: Flags
+    detected: Flags
 
 
-def summarise(manifest: Manifest, rows: pl.DataFrame, seconds: float = 0.0) -> Summary:
-    """The summary of one run."""
-    spec = manifest.spec
-    names = rows["novelty"].unique(maintain_order=True).to_list()
-    overall = _numbers(manifest, rows)
-    return Summary(
-        domain=spec["domain"],
-        agent=spec["agent"],
-        method=spec["method"],
-        novelty=spec["novelty"],
-        trials=rows["trial"].n_unique() // len(names),
-        seed=spec["seed"],
-        seconds=round(seconds, 3),
-        ceiling=overall["last10_mean"] if spec["method"] == "oracle" else None,
-        by_novelty={name: _numbers(manifest, rows.filter(pl.col("novelty") == name)) for name in names},
-        **overall,
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric of a run: whether higher or lower is better, and a value per trial, NaN where it is not defined."""
+
+    name: str
+    better: str
+    per_trial: Floats
+
+    @property
+    def defined(self) -> Floats:
+        """The values of the trials where it is defined."""
+        return self.per_trial[np.isfinite(self.per_trial)]
+
+    @property
+    def value(self) -> float | None:
+        """The mean over the trials where it is defined; None: it is not defined for this run."""
+        return float(self.defined.mean()) if len(self.defined) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """The metrics of one run, by name."""
+
+    keys: pl.DataFrame
+    by_name: dict[str, Metric]
+    median: Floats
+    """Median return over trials per post-novelty episode."""
+    mean: Floats
+    failed_cut: float | None
+    notes: tuple[str, ...]
+    """Performance map, window, convergence rule and kind of detection, in words."""
+
+    def frame(self) -> pl.DataFrame:
+        """One row per trial: novelty, number, and a column per metric, null where it is not defined."""
+        columns = [pl.Series(name, metric.per_trial).fill_nan(None) for name, metric in self.by_name.items()]
+        return self.keys.with_columns(columns)
+
+
+def read_trials(rows: pl.DataFrame, like: Trials | None = None) -> Trials:
+    """Rows as matrices, in the order of their trials; `like`: the same draws in the same order, or BadRunError."""
+    keys = rows.select("novelty", "number").unique(maintain_order=True) if like is None else like.keys
+    rows = rows.join(keys.with_row_index("row"), on=["novelty", "number"]).sort("row", "episode")
+    n_trials, n_episodes = len(keys), rows["episode"].n_unique()
+    tau = rows.filter(pl.col("episode") < 0)["episode"].n_unique()
+    expected = np.tile(np.arange(-tau, n_episodes - tau), n_trials)
+    if n_trials == 0 or not np.array_equal(rows["episode"].to_numpy(), expected):
+        raise BadRunError("trials or episodes are missing or doubled; give the rows of one finished run of these draws")
+    draws = rows.filter(pl.col("episode") == 0).select(pl.col("^param_.*$"))
+    if like is not None and (tau != like.tau or len(rows) != like.returns.size or not draws.equals(like.draws)):
+        raise BadRunError("these runs met other novelties or protocols; same domain, novelty, seed and protocol needed")
+    columns = (rows[name].to_numpy().reshape(-1, n_episodes) for name in ("return", "length", "won", "detected"))
+    return Trials(keys, draws, tau, *columns)
+
+
+def measure(
+    manifest: Manifest, rows: pl.DataFrame, baseline: pl.DataFrame | None = None, *,
+    random: pl.DataFrame | None = None, oracle: pl.DataFrame | None = None,
+    window: int | None = None, eps: float = 0.05, smooth: int = 5,
+) -> Metrics:  # fmt: skip
+    """All metrics of a run. baseline, random, oracle: rows of those methods on the same draws.
+
+    Where a metric needs rows that are not given it has no value. window: None means `default_window`, at most the
+    post-novelty episodes. eps and smooth: the convergence rule.
+    """
+    trials = read_trials(rows)
+    tau, n_episodes = trials.tau, trials.returns.shape[1]
+    n_post = n_episodes - tau
+    m, ten = min(default_window(n_episodes), n_post) if window is None else window, min(LAST, n_post)
+
+    def p_of(other: pl.DataFrame | None) -> Floats:
+        if other is None:
+            return np.full_like(trials.returns, np.nan)
+        return performance(read_trials(other, trials).returns, manifest.return_range)
+
+    p, base = performance(trials.returns, manifest.return_range), p_of(baseline)
+    ours, theirs = failed(p, tau, 0.0), failed(base, tau, 0.0)
+    found = _detection(trials.detected, tau) | _reaction(p, base, tau, m)
+    found |= {
+        "resilience_drop": ("lower", resilience_drop(base, tau)),
+        "resilience_vs_random": ("higher", resilience_vs_random(base, p_of(random), tau)),
+        "asymptotic_performance": ("higher", last_mean(p, tau, m)),
+        "one_shot_performance": ("higher", one_shot_performance(p, tau)),
+        "adaptive_efficiency": ("lower", adaptive_efficiency(p, trials.lengths, tau, eps, m, smooth)),
+        "oracle_regret": ("lower", oracle_regret(p, p_of(oracle), tau)),
+        "last10_return": ("higher", last_mean(trials.returns, tau, ten)),
+        "last10_won": ("higher", last_mean(trials.won, tau, ten)),
+        "failed": ("lower", _number(ours)),
+        "failed_removed": ("higher", failed_removed(ours, theirs)),
+    }
+    by_name = {name: Metric(name, better, values) for name, (better, values) in found.items()}
+    median, mean = np.median(trials.returns[:, tau:], axis=0), trials.returns[:, tau:].mean(axis=0)
+    detector = str(manifest.spec["detector"])
+    notes = (
+        performance_words(str(manifest.spec["domain"]), manifest.return_range),
+        f"window m = {m} of {n_episodes} episodes, novelty at {tau}",
+        f"converged: mean of {smooth} episodes stays within {eps:g} of the mean of the last {m}",
+        "detection: given (NRP is M4)" if detector == "given" else f"detection: by the system, {detector} (NRP is M3)",
     )
+    return Metrics(trials.keys, by_name, median, mean, failed_cut(ours, theirs), notes)
 
 
-def _numbers(manifest: Manifest, rows: pl.DataFrame) -> dict[str, Any]:
-    pre, post = rows.filter(pl.col("episode") < 0), rows.filter(pl.col("episode") >= 0)
-    by_episode = curve(rows)
-    last = final_levels(manifest, rows)
-    at_end = post.filter(pl.col("episode") == pl.col("episode").max())
-    worst = post.group_by("trial").agg((pl.col("return") <= manifest.return_range[0]).all().alias("failed"))
+def _detection(detected: Flags, tau: int) -> dict[str, tuple[str, Floats]]:
     return {
-        "median": by_episode["median"].to_list(),
-        "mean": by_episode["mean"].to_list(),
-        "pre_mean": _number(pre["return"].mean()) if len(pre) else None,
-        "last10_mean": _number(last["level"].mean()),
-        "solved": _number(last["solved"].mean()),
-        "failed": int(worst["failed"].sum()),
-        "regions_mean": _number(at_end["regions"].mean()),
-        "regions_max": int(at_end["regions"].to_numpy().max()),
-        "steps": int(rows["length"].sum()),
+        "fp": ("lower", false_positives(detected, tau)),
+        "tp": ("higher", true_positives(detected, tau)),
+        "tn": ("higher", true_negatives(detected, tau)),
+        "m1_first": ("lower", m1(detected, tau, "first")),
+        "m1_count": ("lower", m1(detected, tau, "count")),
+        "m2": ("higher", _number(correctly_detected(detected, tau))),
+        "m21": ("lower", _number(false_positives(detected, tau) > 0)),
+        "m22": ("higher", m22(detected, tau)),
+        "amoc_scaled": ("higher", amoc(_number(detected), tau)),
+        "amoc_unscaled": ("higher", amoc(_number(detected), tau, scaled=False)),
+        "is_early": ("lower", _number(is_early(detected, tau))),
     }
 
 
-def _number(value: Any) -> float:
-    return float(value)
-
-
-def curve(rows: pl.DataFrame) -> pl.DataFrame:
-    """Median, mean and quartiles of the return over trials, per post-novelty episode."""
-    value = pl.col("return")
-    return (
-        rows.filter(pl.col("episode") >= 0)
-        .group_by("episode")
-        .agg(
-            value.median().alias("median"),
-            value.mean().alias("mean"),
-            value.quantile(0.25).alias("lower"),
-            value.quantile(0.75).alias("upper"),
-        )
-        .sort("episode")
-    )
-
-
-def final_levels(manifest: Manifest, rows: pl.DataFrame) -> pl.DataFrame:
-    """Per trial: mean return of its last ten episodes, and whether that counts as solved."""
-    last = rows.filter(pl.col("episode") >= 0).filter(pl.col("episode") > pl.col("episode").max() - LAST)
-    solved = pl.col(manifest.solved_column).cast(pl.Float64).mean() >= manifest.solved_level
-    return (
-        last.group_by("trial", maintain_order=True)
-        .agg(pl.col("return").mean().alias("level"), solved.alias("solved"))
-    )  # fmt: skip
-
-
-def summarise_folder(folder: RunFolder, seconds: float = 0.0) -> Summary:
-    """The summary of a run on disk."""
-    return summarise(folder.manifest, folder.read(), seconds)
+def _reaction(p: Floats, base: Floats, tau: int, m: int) -> dict[str, tuple[str, Floats]]:
+    found = {"nrp": nrp(p, base, tau, m), "inrp": inrp(p, base, tau, m), "onrp": onrp(p, base, tau)}
+    for suffix, normalised in (("", True), ("_ratio", False)):
+        found["opti" + suffix] = opti(p, base, tau, normalised)
+        found["apti" + suffix] = apti(p, base, tau, m, normalised)
+        found["ipti" + suffix] = ipti(p, base, tau, m, normalised)
+    found |= {"nrm": nrm(p, tau), "nrm_baseline": nrm(base, tau)}
+    return {name: ("higher", values) for name, values in found.items()}

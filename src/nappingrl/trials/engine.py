@@ -108,9 +108,10 @@ class Engine:
         lengths, returns = self._lengths[rows], self._returns[rows]
         won = self.domain.won(lengths, terminated, returns)
         regions, n_open = self.method.regions(rows)
+        diverged = self.method.diverged(rows)
         rows_out.write(
             self._trial[rows], self._episode[rows], returns, lengths, won, self._detected[rows],
-            self._detected_step[rows], regions, n_open, self.domain.parameters_of(rows),
+            self._detected_step[rows], regions, n_open, diverged, self.domain.parameters_of(rows),
         )  # fmt: skip
         self._detected_step[rows] = -1
         self.method.end_episode(rows)
@@ -140,17 +141,18 @@ class _Columns:
         self.won, self.detected = np.zeros(shape, np.bool_), np.zeros(shape, np.bool_)
         self.detected_step = np.full(shape, -1)
         self.regions, self.n_open = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        self.diverged = np.zeros(shape, np.bool_)
         self.values = np.zeros((*shape, len(parameters)))
 
     def write(
         self, trials: Rows, episodes: Rows, returns: Floats, lengths: Rows, won: Flags, detected: Flags,
-        detected_step: Rows, regions: NDArray[np.int64], n_open: NDArray[np.int64], values: Floats,
+        detected_step: Rows, regions: NDArray[np.int64], n_open: NDArray[np.int64], diverged: Flags, values: Floats,
     ) -> None:  # fmt: skip
         """One ended episode of some of the trials."""
         at = trials, episodes
         self.returns[at], self.lengths[at], self.won[at] = returns, lengths, won
         self.detected[at], self.detected_step[at] = detected, detected_step
-        self.regions[at], self.n_open[at], self.values[at] = regions, n_open, values
+        self.regions[at], self.n_open[at], self.diverged[at], self.values[at] = regions, n_open, diverged, values
 
     def frame(self, trials: list[TrialSpec], phase_names: list[str], first_episode: int) -> pl.DataFrame:
         """The rows as a table."""
@@ -170,7 +172,7 @@ class _Columns:
                 "detected_step": steps.set(steps < 0, None),
                 "regions": self.regions.ravel().astype(np.int32),
                 "open_regions": self.n_open.ravel().astype(np.int32),
-                "status": np.full(n_trials * n_episodes, "ok"),
+                "status": np.where(self.diverged.ravel(), "diverged", "ok"),
             }
             | {f"param_{name}": self.values[..., i].ravel() for i, name in enumerate(self.parameters)}
         )
@@ -187,4 +189,5 @@ def make_info(domain: type[Domain], run: RunSpec, privileged: bool) -> Info:
         space=run.space,
         options=run.options,
         expert=domain.expert() if privileged else None,
+        won=domain.won,
     )

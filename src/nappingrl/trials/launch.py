@@ -21,11 +21,11 @@ from threadpoolctl import threadpool_limits
 
 import nappingrl
 from nappingrl.agents import load
-from nappingrl.agents.base import Agent, check_fit
+from nappingrl.agents.base import Agent
 from nappingrl.domains.base import Domain
 from nappingrl.errors import BadRunError, BadSpecError
 from nappingrl.methods.napping import Napping
-from nappingrl.registry import domains
+from nappingrl.registry import domains, methods
 from nappingrl.source import source_sha256
 from nappingrl.trials.engine import Engine
 from nappingrl.trials.spec import RunSpec, phases
@@ -69,8 +69,8 @@ def run_into(
     path: Path, spec: RunSpec, agent: Agent, workers: int = 1, on_progress: OnProgress | None = None, command: str = ""
 ) -> RunFolder:
     """Run a completed spec into a folder, continuing where an earlier call stopped."""
-    _check(spec, agent, workers)
-    folder = RunFolder.create(path, make_manifest(spec, agent, command))
+    notes = _check(spec, agent, workers)
+    folder = RunFolder.create(path, replace(make_manifest(spec, agent, command), notes=notes))
     for chunk, rows in _run_chunks(spec, agent, folder.missing(), workers, on_progress):
         folder.write(chunk, rows)
     return folder
@@ -107,12 +107,11 @@ def replay(folder: RunFolder, trial: str) -> Replayed:
     return Replayed(found[0].id, rows, table, rows.equals(stored))
 
 
-def _check(spec: RunSpec, agent: Agent, workers: int) -> None:
-    """Refuse before anything is written."""
+def _check(spec: RunSpec, agent: Agent, workers: int) -> list[str]:
+    """Refuse before anything is written; returns the method's notes."""
     if workers < 1:
         raise BadSpecError(f"{workers} workers asked for; at least 1 is needed")
-    domain: type[Domain] = domains.get(spec.domain)
-    check_fit(agent, domain.name, domain.observation_low.shape, len(domain.action_names))
+    return Engine(spec, agent, slots=1).method.notes()
 
 
 def make_manifest(spec: RunSpec, agent: Agent, command: str) -> Manifest:
@@ -129,6 +128,9 @@ def make_manifest(spec: RunSpec, agent: Agent, command: str) -> Manifest:
         return_range=domain.return_range,
         solved_column=domain.solved.column,
         solved_level=domain.solved.level,
+        parameters=dict(domain.parameters),
+        action_names=list(domain.action_names),
+        role=methods.get(spec.method).role,
         command=command,
         versions={"python": platform.python_version()}
         | {name: version(name) for name in ("numpy", "numba", "gymnasium", "polars")},

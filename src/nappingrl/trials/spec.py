@@ -10,6 +10,7 @@ import numpy as np
 
 from nappingrl.domains.base import Domain
 from nappingrl.errors import BadSpecError
+from nappingrl.methods.base import read_options
 from nappingrl.methods.napping import SPACES
 from nappingrl.principles import RULES
 from nappingrl.registry import check_name, detectors, domains, methods
@@ -42,7 +43,6 @@ class RunSpec:
     def complete(self) -> "RunSpec":
         """Checked, with every default filled in."""
         domain: type[Domain] = domains.get(self.domain)
-        methods.get(self.method)
         check_name("detector", self.detector, detectors.names())
         full = replace(
             self,
@@ -51,6 +51,7 @@ class RunSpec:
             rule=check_name("rule", self.rule or domain.defaults.rule, RULES),
             space=check_name("space", self.space or domain.defaults.space, SPACES),
             score=check_name("score", self.score or domain.defaults.score, domain.scores),
+            options=read_options(self.method, methods.get(self.method), self.options),
         )
         check_name("novelty", full.novelty, [*domain.novelties, "all", "none"])
         if self.trials < 1:

@@ -38,6 +38,13 @@ class Manifest:
     """How the run was started first; not part of its identity."""
     versions: dict[str, str] = field(default_factory=dict)
     """Python and libraries that it was started with; not part of its identity."""
+    parameters: dict[str, float] = field(default_factory=dict)
+    """The world's parameters before the novelty."""
+    action_names: list[str] = field(default_factory=list)
+    role: str = "method"
+    """Of the method: method, baseline, control or ceiling."""
+    notes: list[str] = field(default_factory=list)
+    """What the method says that a reader should know."""
 
     @property
     def label(self) -> str:
@@ -88,6 +95,14 @@ class RunFolder:
             return cls(path, msgspec.json.decode(text, type=Manifest))
         except msgspec.MsgspecError as error:
             raise BadRunError(f"{path / MANIFEST} cannot be read: {error}") from error
+
+    @classmethod
+    def below(cls, path: Path) -> list["RunFolder"]:
+        """All runs in a folder and the folders below it."""
+        found = [cls.open(manifest.parent) for manifest in sorted(path.rglob(MANIFEST))]
+        if not found:
+            raise BadRunError(f"{path} holds no run, nor does any folder below it; give the --out folder of a run")
+        return found
 
     def part(self, chunk: int) -> Path:
         """Where the rows of a chunk are."""

@@ -59,6 +59,7 @@ def read(
 
     about = card(domain, name, folder)
     file = _folder(folder) / about["weights"]
+    repair = "reinstall nappingrl" if folder is None else "train it again"
     try:
         with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             content = {key: arrays[key] for key in arrays.files}
@@ -66,16 +67,27 @@ def read(
         _, layers = policy_layers(weights, about["n_actions"])
         own = _normaliser(content) if about["normaliser"] else None
         recipe = about["recipe"]
-        known = {"algorithm": recipe["algorithm"], "n_envs": recipe["n_envs"], **recipe["hyperparameters"]}
+        about_training = {name: recipe[name] for name in ("algorithm", "n_envs", "normalise")}
+        known = about_training | recipe["hyperparameters"]
         agent = MlpAgent(name, layers, about["activation"], own, weights, known)
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, BadAgentError) as error:
-        raise BadAgentError(f"the shipped agent '{name}' ({file}) is damaged: {error}; reinstall nappingrl") from None
+        raise BadAgentError(f"the agent '{name}' ({file}) is missing or damaged: {error}; {repair}") from None
     if agent.sha256 != about["sha256"]:
-        raise BadAgentError(f"the weights of '{name}' ({file}) do not match its card's sha256; reinstall nappingrl")
+        raise BadAgentError(f"the weights of '{name}' ({file}) do not match its card's sha256; {repair}")
     if normaliser == "auto":
         return agent
     other = _given(normaliser)
     return MlpAgent(name, layers, about["activation"], other, weights, known)
+
+
+def read_card(path: Path, normaliser: str | Path | None = "auto") -> "MlpAgent":
+    """An agent that `napping train` put into a folder, by the path of its card."""
+    if not path.is_file():
+        raise BadAgentError(f"agent card '{path}' does not exist; give the .json that `napping train --out` wrote")
+    try:
+        return read(path.stem, None, normaliser, path.parent)
+    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+        raise BadAgentError(f"'{path}' is no card of `napping train`: {error}") from None
 
 
 def write(stem: str, arrays: dict[str, NDArray[Any]] | None, about: dict[str, Any], folder: Path) -> None:

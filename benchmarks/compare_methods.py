@@ -1,0 +1,79 @@
+"""Methods, learners, controls and the ceiling on the same draws: prints the tables of docs/results.md.
+
+python benchmarks/compare_methods.py crossroad --novelty all --trials 100 --seed 11
+"""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from nappingrl.agents import load, zoo_names
+from nappingrl.registry import domains
+from nappingrl.report.controls import Comparison, Run, best_control
+from nappingrl.report.summary import Summary, summarise
+from nappingrl.trials.launch import default_workers, run_into
+from nappingrl.trials.spec import RunSpec
+
+METHODS = (
+    "frozen", "online", "finetune", "napping", "napping rule=printed", "napping-wiped", "controller", "replay-success",
+    "flip", "random", "oracle",
+)  # fmt: skip
+
+
+def run_spec(arguments: argparse.Namespace, agent: str, text: str) -> RunSpec:
+    """The spec of "method field=value option=value"."""
+    method, *pairs = text.split()
+    fields: dict[str, Any] = {"options": {}}
+    for pair in pairs:
+        name, _, value = pair.partition("=")
+        if name in ("rule", "space", "score"):
+            fields[name] = value
+        else:
+            fields["options"][name] = value
+    return RunSpec(
+        arguments.domain, agent, method, arguments.novelty, arguments.trials, arguments.seed, **fields
+    ).complete()
+
+
+def cells(agent: str, text: str, summary: Summary, against: Comparison | None) -> list[str]:
+    """One line of the table."""
+    digits = 1 if summary.return_range[1] - summary.return_range[0] > 10 else 2
+    levels = {name: numbers["last10_mean"] for name, numbers in summary.by_novelty.items()}
+    gap = "-"
+    if against is not None and summary.role == "method":
+        gap = against.words(digits)
+    found = [agent, text, f"{summary.last10_mean:.{digits}f}", f"{summary.solved:.2f}", str(summary.failed), gap]
+    if len(levels) > 1:
+        bases = [level for name, level in levels.items() if name != "noise"]
+        found += [f"{level:.{digits}f}" for level in (sum(bases) / len(bases), *levels.values())]
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("domain", choices=domains.names())
+    parser.add_argument("--agents", nargs="+", default=[], help="names or paths; default: all of the zoo")
+    parser.add_argument("--methods", nargs="+", default=METHODS)
+    parser.add_argument("--novelty", default="")
+    parser.add_argument("--trials", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=11)
+    parser.add_argument("--out", type=Path, default=Path("runs/methods"))
+    arguments = parser.parse_args()
+    head = ["agent", "method", "last 10", "solved", "failed", "over its best control"]
+    if arguments.novelty == "all":
+        head += ["without noise", *domains.get(arguments.domain).novelties]
+    print("| " + " | ".join(head) + " |\n|" + "---|" * len(head), flush=True)
+    for agent in arguments.agents or zoo_names(arguments.domain):
+        runs: dict[str, Run] = {}
+        for text in arguments.methods:
+            spec = run_spec(arguments, agent, text)
+            place = arguments.out / f"{arguments.domain}-{Path(agent).parent.name}{Path(agent).stem}-{text}"
+            folder = run_into(place, spec, load(agent, arguments.domain), default_workers())
+            runs[text] = folder.manifest, folder.read()
+        for text, run in runs.items():
+            line = cells(agent, text, summarise(*run), best_control(run, list(runs.values())))
+            print("| " + " | ".join(line) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

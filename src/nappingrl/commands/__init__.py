@@ -1,0 +1,1 @@
+"""The sub-commands of `napping`, by what they are for."""

@@ -1,0 +1,92 @@
+"""The paper's evaluation, its claims, and runs in other formats."""
+
+import json
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tyro.conf import Positional
+
+from nappingrl.commands.console import print_table
+
+if TYPE_CHECKING:
+    from nappingrl.report.claims import Run
+
+
+@dataclass(frozen=True)
+class Claims:
+    """The paper's quantitative claims against the runs below a folder: holds, does not hold, or not run.
+
+    Exit status 0: all claims that were run hold; 1: at least one does not; 2: no run was found.
+
+    Example: napping claims paper
+    """
+
+    folder: Positional[Path]
+    """Folder with runs somewhere below it, such as the --out of `napping paper`."""
+    json: bool = False
+    """Print one JSON object on the last line of standard output."""
+
+    def __call__(self) -> None:
+        """Judge, then print."""
+        from nappingrl.report.claims import FAILS
+        from nappingrl.trials.store import RunFolder
+
+        judged = _judge([(run.manifest, run.read()) for run in RunFolder.below(self.folder)])
+        if self.json:
+            print(json.dumps({"claims": judged}))
+        else:
+            _print_claims(judged)
+        if any(entry["status"] == FAILS for entry in judged):
+            sys.exit(1)
+
+
+@dataclass(frozen=True)
+class Export:
+    """Write a run in another format: SB3's Monitor files, WSU's columns, or TensorBoard.
+
+    Example: napping export runs/cartpole-ppo-napping-1 --format wsu --out exported
+    """
+
+    run: Positional[Path]
+    """Folder of the run."""
+    out: Path
+    """Folder for the files."""
+    format: str = "monitor"
+    """monitor, wsu or tensorboard."""
+
+    def __call__(self) -> None:
+        """Write the files and name them."""
+        from nappingrl.report.export import export
+        from nappingrl.trials.store import RunFolder
+
+        files = export(RunFolder.open(self.run), self.format, self.out)
+        print(f"{len(files)} file{'s' if len(files) != 1 else ''} in {self.out}: {files[0].name}, ...")
+
+
+def write_claims(runs: "list[Run]", out: Path) -> list[dict[str, Any]]:
+    """Judge the claims and leave them as claims.json and claims.md."""
+    judged = _judge(runs)
+    (out / "claims.json").write_text(json.dumps(judged, indent=2) + "\n", "utf-8")
+    head = ("claim", "ours", "status")
+    lines = ["| " + " | ".join(head) + " |", "|---|---|---|"]
+    lines += [f"| {entry['domain']}: {entry['text']} | {entry['ours']} | {entry['status']} |" for entry in judged]
+    (out / "claims.md").write_text("\n".join(lines) + "\n", "utf-8")
+    return judged
+
+
+def _judge(runs: "list[Run]") -> list[dict[str, Any]]:
+    from nappingrl.report.claims import CLAIMS, judge
+
+    return [
+        {"domain": claim.domain, "text": claim.text, "criterion": claim.criterion, **asdict(finding)}
+        for claim, finding in judge(CLAIMS, runs)
+    ]
+
+
+def _print_claims(judged: list[dict[str, Any]]) -> None:
+    print_table(
+        ("domain", "claim of the paper", "ours", "status"),
+        [(entry["domain"], entry["text"], entry["ours"], entry["status"]) for entry in judged],
+    )

@@ -1,0 +1,241 @@
+"""CrossRoad: cross eight rows of traffic. The authors' code is not public; this world follows the paper's words.
+
+Row 0 is the pavement where the player starts, row i = 1..8 has one car, row 9 is the other side. A car is four cells
+long on a ring of fourteen; its left edge is a real number, and it covers the four cells from the floor of that edge.
+"""
+
+import math
+from collections.abc import Sequence
+from math import inf
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from nappingrl.arrays import Actions, Flags, Floats, Observations, Rows
+from nappingrl.domains.base import Defaults, Domain, Solved
+from nappingrl.domains.drawing import SIZE, Canvas
+from nappingrl.novelty import Novelty
+from nappingrl.score import Score
+
+COLUMNS, GOAL, CARS, CAR_LENGTH, START = 14, 9, 8, 4, 7
+HORIZON = 100
+LEFT, RIGHT, UP, DOWN, STAY = range(5)
+SPEED_UNITS = 100
+"""Speeds are in hundredths of a cell per step."""
+
+POSITIONS = (3, 8, 5, 7, 10, 1, 6, 2)
+SPEEDS = (-80, 110, -100, -140, 60, 160, -90, 120)
+NEW_SPEEDS = (100, 140, 90, 120, 160, 80, 110, 60)
+NOISE_POSITION, NOISE_SPEED = 1.0, 10.0
+
+NEIGHBOURS = ("ahead left", "ahead", "ahead right", "left", "right", "behind left", "behind", "behind right")
+_DX = np.array([-1, 0, 1, -1, 1, -1, 0, 1])
+_DY = np.array([1, 1, 1, 0, 0, -1, -1, -1])
+_NEAR = [2 * i + 3 for i in range(5)]
+"""Where an observation tells of cars within one column in the row ahead or in the player's own."""
+
+
+def _traffic(name: str, description: str, speeds: Sequence[float], positions: Sequence[float] = POSITIONS) -> Novelty:
+    """Cars at these positions with these speeds, each with noise: one layout per trial."""
+    ranges = {f"position_{i}": (p - NOISE_POSITION, p + NOISE_POSITION) for i, p in enumerate(positions, 1)}
+    ranges |= {f"speed_{i}": (v - NOISE_SPEED, v + NOISE_SPEED) for i, v in enumerate(speeds, 1)}
+    return Novelty(name, ranges, description)
+
+
+NOVELTIES = (
+    _traffic("super-slow", "all cars at a fifth of their speed", [0.2 * v for v in SPEEDS]),
+    _traffic("super-fast", "all cars at twice their speed", [2.0 * v for v in SPEEDS]),
+    _traffic("new-speeds", "other speeds in the same directions",
+             [math.copysign(new, v) for new, v in zip(NEW_SPEEDS, SPEEDS, strict=True)]),
+    _traffic("opposite-direction", "every car turns round", [-v for v in SPEEDS]),
+    _traffic("all-to-the-left", "all cars drive to the left", [-abs(v) for v in SPEEDS]),
+    _traffic("all-to-the-right", "all cars drive to the right", [abs(v) for v in SPEEDS]),
+    _traffic("shift-speeds", "each row gets the speed of the row before it", [*SPEEDS[-1:], *SPEEDS[:-1]]),
+    _traffic("reverse-cars", "the rows of cars in reverse order", SPEEDS[::-1], POSITIONS[::-1]),
+    _traffic("noise", "the noise that all the others have too, and nothing else", SPEEDS),
+)  # fmt: skip
+
+
+def _rows_up(obs: Observations, obs2: Observations) -> Floats:
+    return np.rint((obs2[:, 1].astype(np.float64) - obs[:, 1]) * GOAL)
+
+
+def _progress(obs: Observations, action: Actions, obs2: Observations, reward: Floats, end: Flags) -> Floats:
+    up = _rows_up(obs, obs2)
+    return np.where(reward < 0, -1.0, np.where(up < 0, -0.5, up))
+
+
+def _excused(obs: Observations, action: Actions, obs2: Observations, reward: Floats, end: Flags) -> Floats:
+    idle = (_rows_up(obs, obs2) == 0) & (obs[:, _NEAR] < 0).all(axis=1)
+    scores = _progress(obs, action, obs2, reward, end)
+    return np.where(idle & (reward >= 0), -0.5, scores)
+
+
+def _reward(obs: Observations, action: Actions, obs2: Observations, reward: Floats, end: Flags) -> Floats:
+    return reward
+
+
+def _walk_on(obs: Observations) -> Actions:
+    """Up while no car is ahead; else wait, and step aside from a car beside."""
+    ahead, left, right = obs[:, 5] >= 0, obs[:, 9] >= 0, obs[:, 11] >= 0
+    aside = np.where(left & ~right, RIGHT, np.where(right & ~left, LEFT, STAY))
+    return np.where(ahead, aside, UP)
+
+
+class CrossRoad(Domain):
+    """A road of eight rows; the player sees the eight cells around it."""
+
+    name = "crossroad"
+    env_id = "nappingrl/CrossRoad-v0"
+    title = "CrossRoad"
+    parameters = {f"position_{i}": float(p) for i, p in enumerate(POSITIONS, 1)} | {
+        f"speed_{i}": float(v) for i, v in enumerate(SPEEDS, 1)
+    }
+    observation_names = ("column", "row", *(f"car {place} ({axis})" for place in NEIGHBOURS for axis in ("x", "y")))
+    observation_words = (
+        ("left half", "right half"), ("lower half", "upper half"),
+        *(("no car", f"car {place}") for place in NEIGHBOURS for _ in range(2)),
+    )  # fmt: skip
+    observation_low = np.array([0.0, 0.0] + [-1.0] * 16, np.float32)
+    observation_high = np.ones(18, np.float32)
+    observation_centre = np.zeros(18)
+    observation_scale = np.ones(18)
+    action_names = ("LEFT", "RIGHT", "UP", "DOWN", "STAY")
+    horizon = HORIZON
+    return_range = (-1.0, 1.0)
+    solved = Solved("return", 1.0)
+    n_reset_draws = 0
+    frames_per_second = 8
+    novelties = {novelty.name: novelty for novelty in NOVELTIES}  # noqa: RUF012
+    scores = {  # noqa: RUF012
+        score.name: score
+        for score in (
+            Score("excused-progress", _excused, 0.0, 1.0,
+                  "progress, but a step aside or a rest costs .5 unless a car is within one column here or ahead",
+                  _walk_on),
+            Score("progress", _progress, 0.0, 1.0, "hit or out of time -1, up 1, aside or rest 0, down -.5", _walk_on),
+            Score("reward", _reward, 0.0, 1.0, "the reward: hit or out of time -1, crossed 1, else 0"),
+        )
+    }  # fmt: skip
+    detector_limits = (1.0, inf)
+    expert_name = "nappingrl.domains.crossroad_expert:CrossRoadExpert"
+    defaults = Defaults(
+        agent="dqn", novelty="opposite-direction", score="excused-progress", rule="fallback", space="embedding"
+    )
+
+    def __init__(self, n: int) -> None:
+        super().__init__(n)
+        self._player = np.zeros((n, 3), np.int64)
+        """Column, row and step of the episode; where the cars are follows from the step."""
+
+    def reset(self, rows: Rows, uniforms: Floats) -> None:
+        """The player on the pavement, the cars at their start: nothing is drawn, a layout belongs to the trial."""
+        self._player[rows] = (START, 0, 0)
+
+    def observe(self, rows: Rows) -> Observations:
+        """Own column and row, then for each neighbouring cell its column and row if a car covers it, else (-1, -1)."""
+        observations = np.empty((len(rows), 18), np.float32)
+        _observe(self._player, self._parameters, rows, observations)
+        return observations
+
+    def step(self, rows: Rows, actions: Actions) -> tuple[Floats, Flags]:
+        """The player moves, then the cars. +1 on the other side, -1 when hit or after 100 steps; both end it."""
+        rewards, terminated = np.zeros(len(rows)), np.zeros(len(rows), np.bool_)
+        _step(self._player, self._parameters, rows, actions, rewards, terminated)
+        return rewards, terminated
+
+    @staticmethod
+    def won(lengths: Rows, terminated: Flags, returns: Floats) -> Flags:
+        """The other side was reached."""
+        return returns > 0
+
+    @classmethod
+    def describe(cls, observation: NDArray[np.floating[Any]]) -> str:
+        """Where there are cars."""
+        cars = [place for i, place in enumerate(NEIGHBOURS) if observation[3 + 2 * i] >= 0]
+        where = "on the pavement" if observation[1] == 0 else "on the road"
+        return f"{where}, {'cars ' + ', '.join(cars) if cars else 'no car near'}"
+
+    def draw(self, row: int, canvas: Canvas) -> None:
+        """Red cars, a green player, and the road with its rows."""
+        wide, high = SIZE[0] / COLUMNS, SIZE[1] / (GOAL + 1)
+
+        def box(x: float, y: float, cells: float, inset: float, colour: str) -> None:
+            left, right = max(x * wide + inset, 0), min((x + cells) * wide - inset, SIZE[0])
+            top, bottom = SIZE[1] - (y + 1) * high + inset, SIZE[1] - y * high - inset
+            canvas.polygon([(left, top), (right, top), (right, bottom), (left, bottom)], colour)
+
+        box(0, 0, COLUMNS, 0, "pavement")
+        box(0, GOAL, COLUMNS, 0, "pavement")
+        for y in range(1, GOAL + 1):
+            canvas.line((0, SIZE[1] - y * high), (SIZE[0], SIZE[1] - y * high), 1, "pavement")
+        x, y, t = self._player[row].tolist()
+        box(x, y, 1, 6, "player")
+        for y in range(1, CARS + 1):
+            edge = car_edge(self._parameters[row], y, t) % COLUMNS
+            for x in (edge, edge - COLUMNS):
+                if x > -CAR_LENGTH:
+                    box(x, y, CAR_LENGTH, 4, "car")
+
+
+@njit(cache=True)
+def moved(x: int, y: int, action: int) -> tuple[int, int]:
+    """Where an action takes the player: not beyond the sides, nor below the pavement."""
+    if action == LEFT:
+        return max(0, x - 1), y
+    if action == RIGHT:
+        return min(COLUMNS - 1, x + 1), y
+    if action == UP:
+        return x, y + 1
+    if action == DOWN:
+        return x, max(0, y - 1)
+    return x, y
+
+
+@njit(cache=True)
+def car_edge(parameters: Floats, y: int, t: int) -> float:
+    """The left edge of a row's car after t steps, not wrapped: from the start, so that no rounding adds up."""
+    position, speed = parameters[y - 1], parameters[CARS + y - 1]
+    return float((position * SPEED_UNITS + speed * t) / SPEED_UNITS)
+
+
+@njit(cache=True)
+def is_hit(x: int, y: int, parameters: Floats, t: int) -> bool:
+    """Whether the cell is covered at any moment while the row's car makes the move after step t."""
+    if y < 1 or y > CARS:
+        return False
+    before, after = math.floor(car_edge(parameters, y, t)), math.floor(car_edge(parameters, y, t + 1))
+    swept = abs(after - before) + CAR_LENGTH
+    return bool((x - min(before, after)) % COLUMNS < swept)
+
+
+@njit(cache=True)
+def _step(
+    player: NDArray[np.int64], parameters: NDArray[np.float64], rows: Rows, actions: Actions, rewards: Floats,
+    terminated: Flags,
+) -> None:  # fmt: skip
+    for m in range(rows.shape[0]):
+        row = rows[m]
+        x, y = moved(player[row, 0], player[row, 1], actions[m])
+        player[row, 0], player[row, 1] = x, y
+        player[row, 2] += 1
+        if y >= GOAL:
+            rewards[m], terminated[m] = 1.0, True
+        elif is_hit(x, y, parameters[row], player[row, 2] - 1) or player[row, 2] >= HORIZON:
+            rewards[m], terminated[m] = -1.0, True
+
+
+@njit(cache=True)
+def _observe(player: NDArray[np.int64], parameters: NDArray[np.float64], rows: Rows, out: Observations) -> None:
+    for m in range(rows.shape[0]):
+        x, y, t = player[rows[m]]
+        out[m, 0], out[m, 1] = x / (COLUMNS - 1), y / GOAL
+        for i in range(8):
+            column, row = x + _DX[i], y + _DY[i]
+            is_covered = False
+            if 1 <= row <= CARS and 0 <= column < COLUMNS:
+                is_covered = (column - math.floor(car_edge(parameters[rows[m]], row, t))) % COLUMNS < CAR_LENGTH
+            out[m, 2 + 2 * i] = column / (COLUMNS - 1) if is_covered else -1.0
+            out[m, 3 + 2 * i] = row / GOAL if is_covered else -1.0

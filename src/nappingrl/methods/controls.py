@@ -1,0 +1,158 @@
+"""Controls: what can be had with less than the method. A method that does not beat them has shown nothing.
+
+All of them act as the trained agent wants until the novelty is detected, as NAPPING does.
+"""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from nappingrl.agents.base import Agent
+from nappingrl.arrays import Actions, Decision, Flags, Keys, Observations, Rows, Transition
+from nappingrl.errors import BadSpecError
+from nappingrl.methods.base import Info, Method, Option
+from nappingrl.methods.napping import Napping, score_of
+from nappingrl.streams import Streams
+
+
+class Control(Method):
+    """Remembers where the novelty was detected; `instead` says what to do there."""
+
+    role = "control"
+
+    def __init__(self, agent: Agent, info: Info, n: int) -> None:
+        super().__init__(agent, info, n)
+        self._detected = np.zeros(n, np.bool_)
+        self.streams = Streams(n)
+
+    def start(self, rows: Rows, keys: Keys) -> None:
+        """Nothing is detected yet."""
+        self._detected[rows] = False
+        self.streams.start(rows, keys)
+
+    def act(self, rows: Rows, observations: Observations, decision: Decision) -> Actions:
+        """The agent's actions before detection, `instead` after it."""
+        at = self._detected[rows]
+        if not at.any():
+            return decision.actions
+        actions = decision.actions.copy()
+        actions[at] = self.instead(rows[at], observations[at], actions[at])
+        return actions
+
+    def instead(self, rows: Rows, observations: Observations, wanted: Actions) -> Actions:
+        """What to do where the agent wants `wanted`."""
+        raise NotImplementedError
+
+    def learn(self, rows: Rows, transition: Transition, detected: Flags) -> None:
+        """Hear of the detection: with the first step after it, like NAPPING."""
+        self._detected[rows] = detected
+
+
+class Random(Control):
+    """Any action, each with the same probability."""
+
+    def instead(self, rows: Rows, observations: Observations, wanted: Actions) -> Actions:
+        """A random action."""
+        return self.streams.integers(rows, self.agent.n_actions)
+
+
+class Flip(Control):
+    """Memoryless: any action but the wanted one if the score of the step before was bad, else the wanted one."""
+
+    def __init__(self, agent: Agent, info: Info, n: int) -> None:
+        super().__init__(agent, info, n)
+        self._was_bad = np.zeros(n, np.bool_)
+
+    def start(self, rows: Rows, keys: Keys) -> None:
+        """No step before."""
+        super().start(rows, keys)
+        self._was_bad[rows] = False
+
+    def instead(self, rows: Rows, observations: Observations, wanted: Actions) -> Actions:
+        """Another action where the last one was bad."""
+        other = (wanted + 1 + self.streams.integers(rows, self.agent.n_actions - 1)) % self.agent.n_actions
+        return np.where(self._was_bad[rows], other, wanted)
+
+    def learn(self, rows: Rows, transition: Transition, detected: Flags) -> None:
+        """Judge the step."""
+        super().learn(rows, transition, detected)
+        self._was_bad[rows] = score_of(self.info.score, transition) < self.info.score.threshold
+
+    def end_episode(self, rows: Rows) -> None:
+        """The first step of an episode has none before it."""
+        self._was_bad[rows] = False
+
+
+class ReplaySuccess(Control):
+    """Acts at random now and then until one episode is a success, then repeats that episode's list of actions."""
+
+    options: ClassVar[Mapping[str, Option]] = {
+        "epsilon": Option(0.25, "share of random actions until the first success", high=1.0)
+    }
+
+    def __init__(self, agent: Agent, info: Info, n: int) -> None:
+        super().__init__(agent, info, n)
+        if info.won is None:
+            raise BadSpecError("method 'replay-success' needs a domain that says which episodes are a success")
+        self._is_won = info.won
+        self._epsilon = float(self.option("epsilon"))
+        self._actions = np.zeros((n, 1), np.int64)
+        self._length = np.zeros(n, np.int64)
+        """Steps of the stored success; 0: none yet."""
+        self._steps, self._returns, self._terminated = np.zeros(n, np.int64), np.zeros(n), np.zeros(n, np.bool_)
+
+    def start(self, rows: Rows, keys: Keys) -> None:
+        """No success yet."""
+        super().start(rows, keys)
+        self._length[rows] = self._steps[rows] = 0
+        self._returns[rows] = 0.0
+
+    def instead(self, rows: Rows, observations: Observations, wanted: Actions) -> Actions:
+        """The stored action of this step; where there is none, the wanted one or a random one."""
+        is_random = self.streams.uniform(rows) < self._epsilon
+        tried = np.where(is_random, self.streams.integers(rows, self.agent.n_actions), wanted)
+        step = np.minimum(self._steps[rows], self._actions.shape[1] - 1)
+        return np.where(self._steps[rows] < self._length[rows], self._actions[rows, step], tried)
+
+    def learn(self, rows: Rows, transition: Transition, detected: Flags) -> None:
+        """Write the episode down until there is a success."""
+        super().learn(rows, transition, detected)
+        if self._steps[rows].max() >= self._actions.shape[1]:
+            self._actions = np.hstack([self._actions, np.zeros_like(self._actions)])
+        new = rows[self._length[rows] == 0]
+        self._actions[new, self._steps[new]] = transition.actions[self._length[rows] == 0]
+        self._steps[rows] += 1
+        self._returns[rows] += transition.rewards
+        self._terminated[rows] = transition.terminated
+
+    def end_episode(self, rows: Rows) -> None:
+        """Keep the list of the first success after detection."""
+        won = self._is_won(self._steps[rows], self._terminated[rows], self._returns[rows])
+        first = rows[won & self._detected[rows] & (self._length[rows] == 0)]
+        self._length[first] = self._steps[first]
+        self._steps[rows], self._returns[rows] = 0, 0.0
+
+
+class BareController(Control):
+    """The hand-made policy behind the score, without any learning: what the score alone gives away."""
+
+    def __init__(self, agent: Agent, info: Info, n: int) -> None:
+        super().__init__(agent, info, n)
+        if info.score.controller is None:
+            raise BadSpecError(f"no controller is known for the score '{info.score.name}'; choose another --score")
+        self._controller = info.score.controller
+
+    def instead(self, rows: Rows, observations: Observations, wanted: Actions) -> Actions:
+        """The controller's actions."""
+        return self._controller(observations)
+
+
+class NappingWiped(Napping):
+    """NAPPING that forgets all principles after every episode: what is learned within one episode only."""
+
+    role = "control"
+
+    def end_episode(self, rows: Rows) -> None:
+        """Forget."""
+        self.principles.forget(rows)

@@ -1,0 +1,98 @@
+"""Online: go on training the agent, as SB3 would, from the first episode of a trial."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nappingrl.agents.base import Agent, check_observations
+from nappingrl.arrays import Actions, Decision, Flags, Keys, Observations, Rows, Transition
+from nappingrl.learners import make_learner
+from nappingrl.learners.base import part
+from nappingrl.methods.base import Info, Method, Option
+
+
+class Online(Method):
+    """Learns and explores from the first step on, each trial with weights of its own."""
+
+    options: ClassVar[Mapping[str, Option]] = {
+        "learning_rate": Option(None, "Adam's learning rate; default: the agent's own"),
+        "layers": Option("all", "which layers learn: all, or the last one of each network", ("all", "last")),
+        "exploration": Option(None, "share of random actions of a DQN agent; default: the agent's own", high=1.0),
+    }
+    learns_at_once: ClassVar[bool] = True
+    """Whether learning begins with the trial; if not, with the first step after the detection."""
+
+    def __init__(self, agent: Agent, info: Info, n: int) -> None:
+        super().__init__(agent, info, n)
+        self._trainable = agent.trainable()
+        is_last_only = self.option("layers") == "last"
+        self.learner = make_learner(
+            self._trainable, n, self.option("learning_rate"), self.option("exploration"), is_last_only
+        )
+        self._is_learning = np.zeros(n, np.bool_)
+
+    def start(self, rows: Rows, keys: Keys) -> None:
+        """Back to the agent as it was shipped."""
+        self.learner.start(rows, keys)
+        self._is_learning[rows] = self.learns_at_once
+
+    def forward(self, rows: Rows, observations: Observations) -> Decision:
+        """What the trials' own networks want; the agent's wish where learning has not begun."""
+        at = self._is_learning[rows]
+        if not at.any():
+            return self.agent.forward(observations)
+        check_observations(observations, self.info.observation_shape)
+        if at.all():
+            return self.learner.forward(rows, observations)
+        frozen, own = self.agent.forward(observations[~at]), self.learner.forward(rows[at], observations[at])
+        return Decision(
+            _merge(at, own.actions, frozen.actions),
+            _merge(at, own.model_states, frozen.model_states),
+            _merge(at, own.preferences, frozen.preferences),
+        )
+
+    def act(self, rows: Rows, observations: Observations, decision: Decision) -> Actions:
+        """Explored actions where learning has begun."""
+        at = self._is_learning[rows]
+        if not at.any():
+            return decision.actions
+        actions = decision.actions.copy()
+        actions[at] = self.learner.explore(rows[at], actions[at], decision.preferences[at])
+        return actions
+
+    def learn(self, rows: Rows, transition: Transition, detected: Flags) -> None:
+        """One step, for the rows that had begun when it was taken; detection lets the others begin with the next."""
+        at = self._is_learning[rows]
+        if at.any():
+            self.learner.learn(rows[at], transition if at.all() else part(transition, at))
+        if not at.all():
+            self._watch(rows[~at], part(transition, ~at))
+            self._is_learning[rows] |= detected
+
+    def _watch(self, rows: Rows, transition: Transition) -> None:
+        """A step of rows that have not begun to learn."""
+
+    def diverged(self, rows: Rows) -> Flags:
+        """Where learning stopped because a gradient was not finite."""
+        return self.learner.is_diverged[rows].copy()
+
+    def notes(self) -> list[str]:
+        """What starts fresh, and what differs from the training that made the agent."""
+        fresh = [] if self._trainable.moments is not None else ["Adam's moments (not in the agent's file)"]
+        fresh += ["replay buffer"] if self._trainable.kind == "q" and not self._keeps_buffer() else []
+        fresh += ["reward statistics"] if self.learner.rewards.is_active else []
+        name = type(self).__name__.lower()
+        lines = [f"starts fresh: {', '.join(fresh)}"] if fresh else []
+        return [f"{name} {line}" for line in [*lines, *self.learner.notes]]
+
+    def _keeps_buffer(self) -> bool:
+        return False
+
+
+def _merge(at: Flags, there: NDArray[Any], elsewhere: NDArray[Any]) -> NDArray[Any]:
+    """One array with the rows of two."""
+    both = np.empty((len(at), *there.shape[1:]), there.dtype)
+    both[at], both[~at] = there, elsewhere
+    return both

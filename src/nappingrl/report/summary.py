@@ -1,0 +1,115 @@
+"""What a run's rows say: the paper's curves and the summary that `napping run` prints."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from nappingrl.trials.store import Manifest, RunFolder
+
+LAST = 10
+"""Episodes at the end of a trial that count as its final level."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One run in numbers. Curves run over post-novelty episodes 0, 1, ..."""
+
+    domain: str
+    agent: str
+    method: str
+    novelty: str
+    trials: int
+    seed: int
+    median: list[float]
+    mean: list[float]
+    pre_mean: float | None
+    last10_mean: float
+    solved: float
+    failed: int
+    diverged: int
+    regions_mean: float
+    regions_max: int
+    steps: int
+    seconds: float
+    return_range: tuple[float, float]
+    role: str
+    ceiling: float | None = None
+    by_novelty: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+def summarise(manifest: Manifest, rows: pl.DataFrame, seconds: float = 0.0) -> Summary:
+    """The summary of one run."""
+    spec = manifest.spec
+    names = rows["novelty"].unique(maintain_order=True).to_list()
+    overall = _numbers(manifest, rows)
+    return Summary(
+        domain=spec["domain"],
+        agent=spec["agent"],
+        method=spec["method"],
+        novelty=spec["novelty"],
+        trials=rows["trial"].n_unique() // len(names),
+        seed=spec["seed"],
+        seconds=round(seconds, 3),
+        return_range=manifest.return_range,
+        role=manifest.role,
+        ceiling=overall["last10_mean"] if spec["method"] == "oracle" else None,
+        by_novelty={name: _numbers(manifest, rows.filter(pl.col("novelty") == name)) for name in names},
+        **overall,
+    )
+
+
+def _numbers(manifest: Manifest, rows: pl.DataFrame) -> dict[str, Any]:
+    pre, post = rows.filter(pl.col("episode") < 0), rows.filter(pl.col("episode") >= 0)
+    by_episode = curve(rows)
+    last = final_levels(manifest, rows)
+    at_end = post.filter(pl.col("episode") == pl.col("episode").max())
+    worst = post.group_by("trial").agg((pl.col("return") <= manifest.return_range[0]).all().alias("failed"))
+    diverged = rows.group_by("trial").agg((pl.col("status") == "diverged").any())
+    return {
+        "median": by_episode["median"].to_list(),
+        "mean": by_episode["mean"].to_list(),
+        "pre_mean": _number(pre["return"].mean()) if len(pre) else None,
+        "last10_mean": _number(last["level"].mean()),
+        "solved": _number(last["solved"].mean()),
+        "failed": int(worst["failed"].sum()),
+        "diverged": int(diverged["status"].sum()),
+        "regions_mean": _number(at_end["regions"].mean()),
+        "regions_max": int(at_end["regions"].to_numpy().max()),
+        "steps": int(rows["length"].sum()),
+    }
+
+
+def _number(value: Any) -> float:
+    return float(value)
+
+
+def curve(rows: pl.DataFrame) -> pl.DataFrame:
+    """Median, mean and quartiles of the return over trials, per post-novelty episode."""
+    value = pl.col("return")
+    return (
+        rows.filter(pl.col("episode") >= 0)
+        .group_by("episode")
+        .agg(
+            value.median().alias("median"),
+            value.mean().alias("mean"),
+            value.quantile(0.25).alias("lower"),
+            value.quantile(0.75).alias("upper"),
+        )
+        .sort("episode")
+    )
+
+
+def final_levels(manifest: Manifest, rows: pl.DataFrame) -> pl.DataFrame:
+    """Per trial: mean return of its last ten episodes, and whether that counts as solved."""
+    last = rows.filter(pl.col("episode") >= 0).filter(pl.col("episode") > pl.col("episode").max() - LAST)
+    solved = pl.col(manifest.solved_column).cast(pl.Float64).mean() >= manifest.solved_level
+    return (
+        last.group_by("trial", "novelty", "number", maintain_order=True)
+        .agg(pl.col("return").mean().alias("level"), solved.alias("solved"))
+    )  # fmt: skip
+
+
+def summarise_folder(folder: RunFolder, seconds: float = 0.0) -> Summary:
+    """The summary of a run on disk."""
+    return summarise(folder.manifest, folder.read(), seconds)

@@ -1,0 +1,59 @@
+"""Runs made by hand: the returns are written down, so that everything else can be worked out on paper."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike
+
+from nappingrl.trials.store import Manifest
+
+RANGES = {"cartpole": (1.0, 200.0), "mountaincar": (-500.0, 0.0), "crossroad": (-1.0, 1.0)}
+
+
+def make_run(
+    domain: str,
+    agent: str,
+    method: str,
+    returns: ArrayLike,
+    pre: int = 2,
+    role: str = "method",
+    novelties: list[str] | None = None,
+    params: dict[str, ArrayLike] | None = None,
+    seed: int = 0,
+) -> tuple[Manifest, pl.DataFrame]:
+    """A run whose trials have these returns, (trials, episodes); the first `pre` episodes are before the novelty."""
+    table = np.asarray(returns, float)
+    n, episodes = table.shape
+    names = novelties or ["physics"] * n
+    numbers = [names[:i].count(name) for i, name in enumerate(names)]
+    spec: dict[str, Any] = {
+        "domain": domain, "agent": agent, "method": method, "novelty": "physics", "trials": n, "seed": seed,
+        "strength": 1.0, "detector": "rolling-mean", "protocol": f"{pre}+{episodes - pre}",
+    }  # fmt: skip
+    manifest = Manifest(
+        spec, "0", "", "", 128, n, episodes, RANGES[domain], "return", RANGES[domain][1], role=role,
+        parameters={"force": 0.001, "gravity": 0.0025},
+    )  # fmt: skip
+    columns: dict[str, Any] = {
+        "trial": np.repeat([f"{domain}/{agent}/{method}/{name}/{i}" for name, i in zip(names, numbers, strict=True)],
+                           episodes),
+        "novelty": np.repeat(names, episodes),
+        "number": np.repeat(np.array(numbers, np.int32), episodes),
+        "episode": np.tile(np.arange(episodes, dtype=np.int32) - pre, n),
+        "return": table.ravel(),
+        "length": np.full(n * episodes, 10, np.int32),
+        "won": table.ravel() >= RANGES[domain][1],
+        "detected": np.tile(np.arange(episodes) >= pre + 5, n),
+        "regions": np.zeros(n * episodes, np.int32),
+        "status": np.full(n * episodes, "ok"),
+    }  # fmt: skip
+    columns |= {
+        f"param_{key}": np.repeat(np.asarray(values, float), episodes) for key, values in (params or {}).items()
+    }
+    return manifest, pl.DataFrame(columns)
+
+
+def steps(*levels: tuple[float, int]) -> list[float]:
+    """[(1, 2), (5, 3)] -> [1, 1, 5, 5, 5]."""
+    return [value for value, count in levels for _ in range(count)]

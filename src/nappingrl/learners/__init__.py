@@ -23,8 +23,6 @@ def make_learner(
         dqn, schedules = read_settings(DqnSettings, agent.hyperparameters)
         dqn = dqn if learning_rate is None else dqn._replace(learning_rate=learning_rate)
         dqn = dqn if exploration is None else dqn._replace(exploration_final_eps=exploration)
-        if dqn.exploration_final_eps > 1:
-            raise BadSpecError(f"option exploration={exploration:g} is a share of random actions; at most 1 is allowed")
         learner = Dqn(agent, n, dqn, is_last_only)
     else:
         if exploration is not None:

@@ -1,4 +1,4 @@
-"""The command line: `napping list | run | report | replay | claims | export | train | bench`."""
+"""The command line: `napping list | run | report | figure | replay | paper | claims | export | train | bench`."""
 
 import sys
 from typing import Annotated, Protocol
@@ -9,8 +9,9 @@ from tyro.conf import subcommand
 import nappingrl
 from nappingrl.commands.develop import Bench, Train
 from nappingrl.commands.experiment import List, Replay, Run
+from nappingrl.commands.figure import Figure
 from nappingrl.commands.look import Report
-from nappingrl.commands.paper import Claims, Export
+from nappingrl.commands.paper import Claims, Export, Paper
 from nappingrl.errors import NappingError
 
 
@@ -28,7 +29,9 @@ def main(arguments: list[str] | None = None) -> None:
         Annotated[List, subcommand("list")]
         | Annotated[Run, subcommand("run")]
         | Annotated[Report, subcommand("report")]
+        | Annotated[Figure, subcommand("figure")]
         | Annotated[Replay, subcommand("replay")]
+        | Annotated[Paper, subcommand("paper")]
         | Annotated[Claims, subcommand("claims")]
         | Annotated[Export, subcommand("export")]
         | Annotated[Train, subcommand("train")]

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
-from nappingrl.commands.console import print_table, say
+from nappingrl.commands.console import print_table
+from nappingrl.commands.figure import open_runs
 
 
 @dataclass(frozen=True)
@@ -32,16 +33,12 @@ class Report:
         from nappingrl.report import figures, page
         from nappingrl.report.controls import best_control
         from nappingrl.report.summary import summarise
-        from nappingrl.trials.store import RunFolder, make_folder
+        from nappingrl.trials.store import make_folder
 
         check_name("statistic", self.statistic, ("median", "mean"))
         if not self.runs:
             raise BadSpecError("no run given; give the --out folder of at least one run")
-        folders = [RunFolder.open(path) for path in self.runs]
-        runs = [(folder.manifest, folder.read()) for folder in folders]
-        for folder, (manifest, rows) in zip(folders, runs, strict=True):
-            if (n_trials := rows["trial"].n_unique()) < manifest.n_trials:
-                say(f"{folder.path} is unfinished: {n_trials} of {manifest.n_trials} trials")
+        runs = open_runs(self.runs)
         compared = [(run[0].label, summarise(*run), best_control(run, runs)) for run in runs]
         out = self.out or self.runs[0]
         make_folder(out)

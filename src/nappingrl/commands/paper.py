@@ -2,16 +2,64 @@
 
 import json
 import sys
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tyro.conf import Positional
 
-from nappingrl.commands.console import print_table
+from nappingrl.commands.console import print_table, progress, say
 
 if TYPE_CHECKING:
     from nappingrl.report.claims import Run
+
+
+@dataclass(frozen=True)
+class Paper:
+    """Run the paper's whole evaluation, then write every figure, the page and the table of claims.
+
+    Example: napping paper --scale quick --out paper
+    """
+
+    out: Path
+    """Folder of the evaluation; the same command continues a stopped one."""
+    scale: str = "quick"
+    """quick (minutes) or full (the paper's numbers of trials; many hours)."""
+    seed: int = 0
+    """All draws follow from it."""
+    workers: int = 0
+    """Worker processes; 0: one per core."""
+    json: bool = False
+    """Print one JSON object on the last line of standard output."""
+
+    def __call__(self) -> None:
+        """Run, draw, judge."""
+        from nappingrl.commands.pictures import draw_all
+        from nappingrl.paper import run_stages, stages
+        from nappingrl.trials.launch import default_workers
+        from nappingrl.trials.store import make_folder
+
+        make_folder(self.out)
+        todo, started = stages(self.out, self.scale, self.seed), time.perf_counter()
+        try:
+            with progress("paper") as on_progress:
+                folders = run_stages(todo, self.workers or default_workers(), on_progress)
+        except KeyboardInterrupt:
+            say(f"stopped; finished parts are safe. Continue: napping paper --scale {self.scale} --out {self.out}")
+            raise
+        runs = [(folder.manifest, folder.read()) for folder in folders]
+        pictures = draw_all(folders, self.out)
+        judged = write_claims(runs, self.out)
+        seconds = time.perf_counter() - started
+        if self.json:
+            found = {"out": str(self.out), "seconds": round(seconds, 1), "claims": judged, "files": pictures}
+            print(json.dumps(found))
+            return
+        _print_claims(judged)
+        print(f"{len(folders)} runs in {seconds / 60:.1f} minutes; {len(pictures)} files:")
+        for file in pictures:
+            print(f"  {file}")
 
 
 @dataclass(frozen=True)

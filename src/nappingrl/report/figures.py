@@ -1,52 +1,132 @@
-"""Figures from run folders, by matplotlib."""
+"""Figures from run folders, by name: FIGURES holds them all, `draw_figure` draws one.
 
+Intervals are 95 % over trials: between order statistics for medians, by bootstrap for means (`intervals.py`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from nappingrl.errors import MissingExtraError
+from nappingrl.errors import BadRunError, BadSpecError
+from nappingrl.registry import check_name
+from nappingrl.report.controls import Run
+from nappingrl.report.figures_curves import plot_by_novelty, plot_detection, plot_overall, plot_regions
+from nappingrl.report.figures_method import draw_map, draw_strip, plot_method
+from nappingrl.report.figures_values import plot_by_value, plot_map
+from nappingrl.report.style import COLOURS, TITLES, add_legend, looks, new_canvas, save, style
 from nappingrl.report.summary import curve
-from nappingrl.trials.store import Manifest
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-"""Okabe and Ito's palette: safe for colour-blind readers."""
-DASHES = ("-", "--", "-.", ":")
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
 
-Run = tuple[Manifest, pl.DataFrame]
+__all__ = ["COLOURS", "FIGURES", "Figure", "Run", "curves", "draw_figure", "draw_map", "draw_strip"]
+
+Plot = Callable[[list[Run]], "Canvas"]
+ONE_DOMAIN, NOTHING, PICTURES, PRINCIPLES = "one domain", "nothing", "pictures", "principles"
 
 
-def _pyplot() -> Any:
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise MissingExtraError('figures need matplotlib: pip install "nappingrl[report]"') from error
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure: what it shows, what it is made from, and how."""
 
-    return plt
+    name: str
+    title: str
+    needs: str
+    """A domain's name: runs of it. "one domain": runs of any one. "nothing"; "pictures" and "principles": see plot."""
+    _plot: Plot
+
+    def plot(self, runs: list[Run]) -> "Canvas":
+        """The matplotlib figure, not yet written; one line of complaint if the runs do not fit."""
+        _check_runs(self, runs)
+        with style():
+            return self._plot(runs)
+
+    def draw(self, runs: list[Run], path: Path) -> Path:
+        """Write it to a .png, .pdf or .svg file."""
+        return save(self.plot(runs), path)
+
+
+def draw_figure(name: str, runs: list[Run], path: Path) -> Path:
+    """Draw a figure by its name."""
+    return FIGURES[check_name("figure", name, FIGURES)].draw(runs, path)
+
+
+def _check_runs(figure: Figure, runs: list[Run]) -> None:
+    wanted = TITLES.get(figure.needs, figure.needs)
+    if figure.needs == NOTHING:
+        if runs:
+            raise BadSpecError(f"figure {figure.name} is made without runs; {len(runs)} given")
+        return
+    if not runs:
+        raise BadSpecError(f"figure {figure.name} needs at least one run of {wanted}; give the --out folders of runs")
+    domains = list(dict.fromkeys(str(manifest.spec["domain"]) for manifest, _ in runs))
+    if figure.needs == ONE_DOMAIN and len(domains) > 1:
+        raise BadRunError(f"figure {figure.name} needs runs of one domain; these are of {', '.join(domains)}")
+    for manifest, rows in runs:
+        if figure.needs in TITLES and manifest.spec["domain"] != figure.needs:
+            raise BadRunError(
+                f"figure {figure.name} needs runs of {figure.needs}; '{manifest.label}' is another domain"
+            )
+        if not (rows["episode"] >= 0).any():
+            raise BadRunError(f"figure {figure.name}: the run '{manifest.label}' has no rows after the novelty")
+
+
+def _without_runs(runs: list[Run]) -> "Canvas":
+    return plot_method()
+
+
+def _other_input(name: str, function: str, runs: list[Run]) -> Any:
+    raise BadSpecError(f"figure {name} is not made from rows; use `napping figure {name}`, or {function} in Python")
+
+
+FIGURES: dict[str, Figure] = {
+    figure.name: figure
+    for figure in (
+        Figure("cartpole-overall", "CartPole: median return per episode", "cartpole",
+               partial(plot_overall, statistic="median")),
+        Figure("cartpole-by-parameter", "CartPole: final level against each drawn constant", "cartpole",
+               partial(plot_by_value, statistic="median")),
+        Figure("mountaincar-overall", "MountainCar: mean return per episode", "mountaincar",
+               partial(plot_overall, statistic="mean")),
+        Figure("mountaincar-by-value", "MountainCar: final level against force and gravity", "mountaincar",
+               partial(plot_by_value, statistic="mean")),
+        Figure("mountaincar-map", "MountainCar: final level over force x gravity, failed tasks in red", "mountaincar",
+               plot_map),
+        Figure("crossroad-overall", "CrossRoad: mean return per episode over all novelties", "crossroad",
+               partial(plot_overall, statistic="mean")),
+        Figure("crossroad-by-novelty", "CrossRoad: mean return per episode, one panel per novelty", "crossroad",
+               partial(plot_by_novelty, statistic="mean")),
+        Figure("domains", "The worlds", PICTURES, partial(_other_input, "domains", "draw_strip")),
+        Figure("method", "The method's worked example", NOTHING, _without_runs),
+        Figure("embedding-map", "The regions of one trial", PRINCIPLES,
+               partial(_other_input, "embedding-map", "draw_map")),
+        Figure("regions-over-time", "Regions per episode, and the share that is open", ONE_DOMAIN, plot_regions),
+        Figure("detection-delay", "Share of trials in which the novelty is detected", ONE_DOMAIN, plot_detection),
+    )
+}  # fmt: skip
 
 
 def curves(runs: list[Run], path: Path, statistic: str = "median") -> Path:
     """Return per post-novelty episode: median or mean over trials, and the middle half of the trials as a band."""
-    plt = _pyplot()
-    figure, axes = plt.subplots(figsize=(7.2, 4.8), constrained_layout=True)
-    for i, (manifest, rows) in enumerate(runs):
-        colour, dash = COLOURS[i % len(COLOURS)], DASHES[i % len(DASHES)]
-        data = curve(rows)
-        episodes = data["episode"].to_numpy()
-        axes.fill_between(episodes, data["lower"], data["upper"], color=colour, alpha=0.12, linewidth=0)
-        axes.plot(episodes, data[statistic], dash, color=colour, linewidth=2, label=manifest.label)
-        pre = rows.filter(pl.col("episode") < 0)
-        if len(pre):
-            level = pre["return"].to_numpy().mean()
-            axes.plot([-3, -0.5], [level, level], dash, color=colour, linewidth=2)
-    axes.axvline(-0.25, color="grey", linewidth=1)
-    axes.annotate("novelty", (-0.25, 1.01), xycoords=("data", "axes fraction"), ha="center", fontsize=8)
-    axes.set_xlabel("post-novelty episode (short lines on the left: level before the novelty)")
-    axes.set_ylabel(f"return ({statistic}, middle half of trials)")
-    axes.grid(alpha=0.25)
-    figure.legend(frameon=False, loc="outside lower center", ncols=3)
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
-    return path
+    with style():
+        canvas = new_canvas(7.2, 4.8)
+        axes = canvas.add_subplot()
+        for (manifest, rows), look in zip(runs, looks(runs), strict=True):
+            line: dict[str, Any] = {"color": look.colour, "linestyle": look.dash, "linewidth": 2}
+            data = curve(rows)
+            episodes = data["episode"].to_numpy()
+            axes.fill_between(episodes, data["lower"], data["upper"], color=look.colour, alpha=0.12, linewidth=0)
+            axes.plot(episodes, data[statistic], label=f"{manifest.spec['domain']} {look.label}", **line)
+            pre = rows.filter(pl.col("episode") < 0)
+            if len(pre):
+                axes.plot([-3, -0.5], [pre["return"].to_numpy().mean()] * 2, **line)
+        axes.axvline(-0.25, color="grey", linewidth=1)
+        axes.annotate("novelty", (-0.25, 1.01), xycoords=("data", "axes fraction"), ha="center", fontsize=8)
+        axes.set_xlabel("post-novelty episode (short lines on the left: level before the novelty)")
+        axes.set_ylabel(f"return ({statistic}, middle half of trials)")
+        add_legend(canvas, axes, most=3)
+    return save(canvas, path, dpi=150)

@@ -105,6 +105,10 @@ class Run:
     """All draws follow from it."""
     workers: int = 0
     """Worker processes; 0: one per core. Rows do not depend on it."""
+    executor: str = "local"
+    """local (processes of this machine) or ray (see --address). Rows do not depend on it."""
+    address: str = ""
+    """Ray cluster to join: auto, or HOST:PORT of its head. Default: a Ray of --workers CPUs on this machine."""
     out: Path | None = None
     """Folder of the run; the same command continues a stopped run. Default: a fresh folder under runs/."""
     json: bool = False
@@ -128,7 +132,9 @@ class Run:
         started = time.perf_counter()
         try:
             with progress(f"{self.domain} {agent.name} {self.method}") as on_progress:
-                folder = run_into(out, spec, agent, self.workers or default_workers(), on_progress, self._again(out))
+                place = (self.executor, self.address)
+                workers = self.workers or default_workers()
+                folder = run_into(out, spec, agent, workers, on_progress, self._again(out), *place)
         except KeyboardInterrupt:
             say(f"stopped; finished parts are safe. Continue with the same command and --out {out}")
             raise
@@ -143,10 +149,10 @@ class Run:
 
     def _again(self, out: Path) -> str:
         """The command that continues this run, with every option that is not the default."""
-        words = ["napping", "run", self.domain]
+        words, unnamed = ["napping", "run", self.domain], ("domain", "out", "json", "workers", "executor", "address")
         for option in fields(self):
             value = getattr(self, option.name)
-            if option.name not in ("domain", "out", "json", "workers") and value != option.default:
+            if option.name not in unnamed and value != option.default:
                 words += [f"--{option.name}", *(value if isinstance(value, tuple) else [str(value)])]
         return shlex.join([*words, "--out", str(out)])
 

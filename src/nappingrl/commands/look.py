@@ -1,13 +1,21 @@
 """Looking at runs: reports."""
 
 import json
+import shlex
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from tyro.conf import Positional
 
-from nappingrl.commands.console import print_table
-from nappingrl.commands.figure import open_runs
+from nappingrl.commands.console import print_table, say
+from nappingrl.errors import BadRunError, BadSpecError, NappingError
+
+if TYPE_CHECKING:
+    from nappingrl.explain import Rule
+    from nappingrl.report.controls import Comparison
+    from nappingrl.report.inputs import Loaded
+    from nappingrl.report.page_rules import TrialRules
 
 
 @dataclass(frozen=True)
@@ -18,32 +26,41 @@ class Report:
     """
 
     runs: Positional[tuple[Path, ...]]
-    """Folders of runs."""
+    """Folders of runs of one domain."""
     out: Path | None = None
     """Folder for the picture and the page. Default: the first run's folder."""
     statistic: str = "median"
-    """median or mean over trials."""
+    """median or mean over trials: of the picture, and the first that the page shows."""
+    trial: str = ""
+    """Number or id of the trial whose rules the page shows, or none. Default: one of median final level."""
+    partial: bool = False
+    """Report on unfinished runs too, on the parts that are there."""
     json: bool = False
     """Print one JSON object on the last line of standard output."""
 
     def __call__(self) -> None:
         """Write the picture and the page, print the table."""
-        from nappingrl.errors import BadSpecError
         from nappingrl.registry import check_name
         from nappingrl.report import figures, page
-        from nappingrl.report.controls import best_control
+        from nappingrl.report.inputs import load_runs
         from nappingrl.report.summary import summarise
         from nappingrl.trials.store import make_folder
 
         check_name("statistic", self.statistic, ("median", "mean"))
         if not self.runs:
             raise BadSpecError("no run given; give the --out folder of at least one run")
-        runs = open_runs(self.runs)
-        compared = [(run[0].label, summarise(*run), best_control(run, runs)) for run in runs]
+        page.plotly_script()
+        runs = load_runs(list(self.runs), self.partial)
+        compared = [(run.label, summarise(run.manifest, run.rows), _against(run, runs)) for run in runs]
+        rules, why_no_rules = _find_rules(runs, self.trial)
         out = self.out or self.runs[0]
         make_folder(out)
-        picture = figures.curves(runs, out / "curves.png", self.statistic)
-        opened = page.write(out / "report.html", compared, picture, [manifest.command for manifest, _ in runs])
+        picture = figures.curves([(run.manifest, run.rows) for run in runs], out / "curves.png", self.statistic)
+        content = page.Content(runs, compared, self.statistic, self._again(), rules, why_no_rules)
+        opened = page.write(out / "report.html", content)
+        for run in runs:
+            if run.gap:
+                say(f"{run.path} is unfinished: {run.gap}; reported on the rest")
         if self.json:
             by_run = {
                 str(path): asdict(summary) | {"best_control": against and asdict(against)}
@@ -53,3 +70,82 @@ class Report:
             return
         print_table(page.HEAD, page.table(compared))
         print(f"picture: {picture}\nopen {opened} in a browser")
+
+    def _again(self) -> str:
+        """The command of this report."""
+        words = ["napping", "report", *map(str, self.runs)]
+        words += ["--out", str(self.out)] if self.out else []
+        words += ["--statistic", self.statistic] if self.statistic != "median" else []
+        words += ["--trial", self.trial] if self.trial else []
+        return shlex.join(words + (["--partial"] if self.partial else []))
+
+
+def _against(run: "Loaded", runs: "list[Loaded]") -> "Comparison | None":
+    """The run beside its best control; None where there is none, or partial runs have no trial in common."""
+    from nappingrl.report.controls import best_control
+
+    try:
+        return best_control((run.manifest, run.rows), [(other.manifest, other.rows) for other in runs])
+    except BadRunError:
+        return None
+
+
+def _find_rules(runs: "list[Loaded]", trial: str) -> "tuple[list[TrialRules], str]":
+    """The rules of the chosen trial, then of those that `napping replay` has stored; or why there are none."""
+    from nappingrl.report.page_rules import MAX_STORED, TrialRules, median_trial, read_table, stored_tables
+
+    if trial == "none":
+        return [], "not asked for (--trial none)"
+    learners = [run for run in runs if _has_principles(run)]
+    if not learners:
+        methods = ", ".join(dict.fromkeys(str(run.manifest.spec["method"]) for run in runs))
+        if trial:
+            raise BadSpecError(f"--trial {trial}: no run here has principles (methods: {methods}); give one of napping")
+        return [], f"no run here has principles (methods: {methods})"
+    first = learners[0]
+    found, why = [], ""
+    try:
+        found = [_rules_of(first, trial or median_trial(first), is_default=not trial)]
+    except NappingError as error:
+        if trial:
+            raise
+        why = str(error)
+    for run in learners:
+        for name, file in list(stored_tables(run).items())[:MAX_STORED]:
+            if name not in {one.trial for one in found if one.run == run.label}:
+                rules = tuple(_read_rules(run, read_table(file)))
+                found.append(TrialRules(run.label, name, f"Read from {file.parent.name}/{file.name}", rules))
+    return found, why
+
+
+def _rules_of(run: "Loaded", trial: str, is_default: bool) -> "TrialRules":
+    """The rules of one trial: stored, or run again by the code of `napping replay`."""
+    from nappingrl.report.page_rules import TrialRules, read_table, stored_tables
+    from nappingrl.trials.launch import replay
+    from nappingrl.trials.store import RunFolder
+
+    chosen = "The trial with the median final level of those with principles; " if is_default else ""
+    trials = run.rows.select("number", "trial").unique(maintain_order=True).rows()
+    ids = {str(number): name for number, name in reversed(trials)}  # of several novelties: the first, like `replay`
+    if (file := stored_tables(run).get(name := ids.get(trial, trial))) is not None:
+        origin = f"{chosen}read from {file.parent.name}/{file.name}, which napping replay wrote"
+        return TrialRules(run.label, name, origin[:1].upper() + origin[1:], tuple(_read_rules(run, read_table(file))))
+    again = replay(RunFolder.open(run.path), trial)
+    same = "it gave the same rows as stored" if again.is_same else "IT GAVE OTHER ROWS THAN STORED"
+    origin = f"{chosen}run again for this page: {same}"
+    return TrialRules(run.label, again.id, origin[:1].upper() + origin[1:], tuple(_read_rules(run, again.table)))
+
+
+def _read_rules(run: "Loaded", table: dict[str, Any]) -> "list[Rule]":
+    from nappingrl.explain import read_rules
+    from nappingrl.registry import domains
+
+    domain = domains.get(run.manifest.spec["domain"])
+    return read_rules(table, domain.describe, domain.action_names) if table else []
+
+
+def _has_principles(run: "Loaded") -> bool:
+    from nappingrl.methods.napping import Napping
+    from nappingrl.registry import methods
+
+    return issubclass(methods.get(run.manifest.spec["method"]), Napping)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nappingrl.commands.figure import Figure, take_pictures
+from nappingrl.commands.look import Report
 
 if TYPE_CHECKING:
     from nappingrl.trials.store import RunFolder
@@ -20,7 +21,7 @@ METHODS = {
 
 
 def draw_all(folders: "list[RunFolder]", out: Path) -> list[str]:
-    """Draw every figure that the runs allow into out/figures, and name the files."""
+    """Draw every figure that the runs allow into out/figures, write a page per domain, and name the files."""
     from nappingrl.report import figures
     from nappingrl.trials.store import make_folder
 
@@ -39,6 +40,10 @@ def draw_all(folders: "list[RunFolder]", out: Path) -> list[str]:
             path = place / f"{folder.path.name}-embedding-map.png"
             Figure("embedding-map", (folder.path,), path)()
             files.append(path)
+    for domain in dict.fromkeys(folder.manifest.spec["domain"] for folder in folders):
+        paths = tuple(folder.path for folder in folders if folder.manifest.spec["domain"] == domain)
+        Report(paths, out / domain, "median" if domain == "cartpole" else "mean")()
+        files.append(out / domain / "report.html")
     return [str(file) for file in files]
 
 

@@ -75,9 +75,13 @@ class Book:
         a, b = self.levels(domain, *first), self.levels(domain, *second)
         if novelty:
             a, b = a.filter(pl.col("novelty") == novelty), b.filter(pl.col("novelty") == novelty)
-            if a.is_empty():
-                raise MissingRunError
-        return pair(a, b, "level").difference
+        return _paired(a, b)
+
+
+def _paired(first: pl.DataFrame, second: pl.DataFrame) -> Floats:
+    if first.join(second, on=["novelty", "number"]).is_empty():
+        raise MissingRunError
+    return pair(first, second, "level").difference
 
 
 def judge(claims: list[Claim], runs: list[Run]) -> list[tuple[Claim, Finding]]:
@@ -202,7 +206,7 @@ def _easier_gains(book: Book) -> Finding:
         levels = book.levels("mountaincar", agent, "napping").filter(
             (pl.col("param_force") > default["force"]) & (pl.col("param_gravity") < default["gravity"])
         )
-        difference = pair(levels, book.levels("mountaincar", agent, "frozen"), "level").difference
+        difference = _paired(levels, book.levels("mountaincar", agent, "frozen"))
         found = mean_t(difference)
         holds &= found is not None and found.low > 0
         parts.append(f"{agent} {_words(found, difference, 1)}")

@@ -5,9 +5,10 @@ import os
 import platform
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -25,8 +26,10 @@ from nappingrl.agents.base import Agent
 from nappingrl.domains.base import Domain
 from nappingrl.errors import BadRunError, BadSpecError
 from nappingrl.methods.napping import Napping
-from nappingrl.registry import domains, methods
+from nappingrl.registry import check_name, domains, methods
 from nappingrl.source import source_sha256
+from nappingrl.trials import cluster
+from nappingrl.trials.cluster import EXECUTORS
 from nappingrl.trials.engine import Engine
 from nappingrl.trials.spec import RunSpec, phases
 from nappingrl.trials.store import Manifest, RunFolder
@@ -45,10 +48,15 @@ def run(
     *,
     out: str | Path | None = None,
     workers: int = 1,
+    executor: str = "local",
+    address: str = "",
     on_progress: OnProgress | None = None,
     **options: Any,
 ) -> pl.DataFrame:
     """Run trials and return their episodes as rows; options are the fields of RunSpec.
+
+    `executor` "local" runs them in processes here, "ray" as Ray tasks: in a Ray that is started here with `workers`
+    CPUs, or in the cluster at `address` ("auto" or host:port). Rows depend on none of these.
 
     Examples:
         >>> rows = run("cartpole", method="frozen", trials=2, protocol="1+1")
@@ -60,19 +68,27 @@ def run(
     loaded = load(spec.agent if isinstance(agent, str | Path) else agent, domain)
     spec = spec if isinstance(agent, str | Path) else replace(spec, agent=loaded.name)
     if out is None:
-        _check(spec, loaded, workers)
-        return pl.concat(rows for _, rows in _run_chunks(spec, loaded, None, workers, on_progress))
-    return run_into(Path(out), spec, loaded, workers, on_progress).read()
+        _check(spec, loaded, workers, executor, address)
+        return pl.concat(rows for _, rows in _run_chunks(spec, loaded, None, workers, on_progress, executor, address))
+    return run_into(Path(out), spec, loaded, workers, on_progress, executor=executor, address=address).read()
 
 
 def run_into(
-    path: Path, spec: RunSpec, agent: Agent, workers: int = 1, on_progress: OnProgress | None = None, command: str = ""
+    path: Path,
+    spec: RunSpec,
+    agent: Agent,
+    workers: int = 1,
+    on_progress: OnProgress | None = None,
+    command: str = "",
+    executor: str = "local",
+    address: str = "",
 ) -> RunFolder:
     """Run a completed spec into a folder, continuing where an earlier call stopped."""
-    notes = _check(spec, agent, workers)
+    notes = _check(spec, agent, workers, executor, address)
     folder = RunFolder.create(path, replace(make_manifest(spec, agent, command), notes=notes))
-    for chunk, rows in _run_chunks(spec, agent, folder.missing(), workers, on_progress):
-        folder.write(chunk, rows)
+    with closing(_run_chunks(spec, agent, folder.missing(), workers, on_progress, executor, address)) as results:
+        for chunk, rows in results:
+            folder.write(chunk, rows)
     return folder
 
 
@@ -107,11 +123,17 @@ def replay(folder: RunFolder, trial: str) -> Replayed:
     return Replayed(found[0].id, rows, table, rows.equals(stored))
 
 
-def _check(spec: RunSpec, agent: Agent, workers: int) -> list[str]:
+def _check(spec: RunSpec, agent: Agent, workers: int, executor: str, address: str) -> list[str]:
     """Refuse before anything is written; returns the method's notes."""
     if workers < 1:
         raise BadSpecError(f"{workers} workers asked for; at least 1 is needed")
-    return Engine(spec, agent, slots=1).method.notes()
+    check_name("executor", executor, EXECUTORS)
+    if address and executor != "ray":
+        raise BadSpecError(f"address '{address}' is given, but executor '{executor}' has none; use executor 'ray'")
+    notes = Engine(spec, agent, slots=1).method.notes()
+    if executor == "ray":
+        cluster.check(address)
+    return notes
 
 
 def make_manifest(spec: RunSpec, agent: Agent, command: str) -> Manifest:
@@ -138,8 +160,14 @@ def make_manifest(spec: RunSpec, agent: Agent, command: str) -> Manifest:
 
 
 def _run_chunks(
-    spec: RunSpec, agent: Agent, chunks: list[int] | None, workers: int, on_progress: OnProgress | None
-) -> Iterator[tuple[int, pl.DataFrame]]:
+    spec: RunSpec,
+    agent: Agent,
+    chunks: list[int] | None,
+    workers: int,
+    on_progress: OnProgress | None,
+    executor: str,
+    address: str,
+) -> Generator[tuple[int, pl.DataFrame]]:
     """Run the chunks that are asked for (None: all, in order) and give their rows as they come."""
     n_trials, n_episodes = len(spec.trial_specs()), sum(count for _, count in phases(spec.protocol))
     is_ordered = chunks is None
@@ -149,12 +177,17 @@ def _run_chunks(
     if on_progress is not None:
         on_progress(done, total)
     report = _Progress(done, total, on_progress)
-    if workers == 1 or len(todo) <= 1:
+    if not todo:
+        return
+    if executor == "ray":
+        results = cluster.run_on_ray(spec, agent, todo, workers, address, report.add)
+    elif workers == 1 or len(todo) == 1:
         with threadpool_limits(1, "blas"):
             for chunk in todo:
                 yield chunk, _run_chunk(spec, agent, chunk, report.add)
         return
-    results = _run_in_workers(spec, agent, todo, min(workers, len(todo)), report)
+    else:
+        results = _run_in_workers(spec, agent, todo, min(workers, len(todo)), report)
     yield from sorted(results, key=lambda result: result[0]) if is_ordered else results
 
 

@@ -4,7 +4,7 @@ import hashlib
 import io
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ import polars as pl
 from nappingrl.errors import BadRunError
 
 MANIFEST = "manifest.json"
+ABSENT = "missing"
+"""What is wrong with a part that is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,19 +110,26 @@ class RunFolder:
         """Where the rows of a chunk are."""
         return self.path / f"part-{chunk:05d}.parquet"
 
+    def lacking(self) -> dict[int, str]:
+        """Chunks without whole rows, each with what is wrong. Changes nothing on disk."""
+        found = {}
+        for chunk in range(self.manifest.n_chunks):
+            if not self.part(chunk).exists():
+                found[chunk] = ABSENT
+            elif (fault := self._fault(chunk)) is not None:
+                found[chunk] = f"damaged ({fault})"
+        return found
+
     def missing(self) -> list[int]:
         """Chunks that still have to be run. A damaged part is named, set aside, and counts as missing."""
-        missing = []
-        for chunk in range(self.manifest.n_chunks):
-            part = self.part(chunk)
-            if not part.exists():
-                missing.append(chunk)
-            elif (fault := self._fault(chunk)) is not None:
+        lacking = self.lacking()
+        for chunk, fault in lacking.items():
+            if fault != ABSENT:
+                part = self.part(chunk)
                 aside = part.with_suffix(".parquet.damaged")
                 part.replace(aside)
-                print(f"napping: {part} is damaged ({fault}); set aside as {aside.name}, recomputing", file=sys.stderr)
-                missing.append(chunk)
-        return missing
+                print(f"napping: {part} is {fault}; set aside as {aside.name}, recomputing", file=sys.stderr)
+        return list(lacking)
 
     def write(self, chunk: int, rows: pl.DataFrame) -> None:
         """Store the rows of a chunk."""
@@ -130,9 +139,10 @@ class RunFolder:
         _write_whole(_checksum(part), hashlib.sha256(content.getvalue()).hexdigest().encode())
         _write_whole(part, content.getvalue())
 
-    def read(self) -> pl.DataFrame:
-        """All rows there are, in the order of the trials."""
-        parts = sorted(self.path.glob("part-*.parquet"))
+    def read(self, skip: Collection[int] = ()) -> pl.DataFrame:
+        """All rows there are, in the order of the trials; `skip`: chunks to leave out."""
+        without = {self.part(chunk) for chunk in skip}
+        parts = [part for part in sorted(self.path.glob("part-*.parquet")) if part not in without]
         if not parts:
             raise BadRunError(f"{self.path} has no rows yet; run the command of its {MANIFEST} again to continue")
         return pl.concat([_read_part(part) for part in parts])

@@ -1,0 +1,134 @@
+"use strict";
+// Draws the curves of the trials that are chosen. All numbers are in the element "data"; nothing is fetched.
+(() => {
+  const at = (id) => document.getElementById(id);
+  const data = JSON.parse(at("data").textContent);
+  // plotly reads some HTML in names: make it read none.
+  const plain = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+  const element = (tag, text) => Object.assign(document.createElement(tag), { textContent: text });
+  const [low, high] = data.range;
+  const margin = 0.04 * (high - low);
+  const state = { statistic: data.statistic, split: 0, group: 0 };
+
+  const split = () => data.splits[state.split];
+  const group = () => split().groups[state.group];
+
+  function traces() {
+    return data.runs.flatMap((run, i) => {
+      const found = group().runs[i];
+      const y = found ? found[state.statistic] : [];
+      const x = y.map((_, k) => run.first + k);
+      const band = found && found[state.statistic + "_band"];
+      const line = {
+        x, y, name: plain(run.name), legendgroup: String(i), mode: "lines+markers",
+        marker: { symbol: run.symbol, size: 8, color: "#fff", line: { color: run.colour, width: 1.5 }, maxdisplayed: 12 },
+        line: { color: run.colour, dash: run.dash, width: 2 },
+        customdata: band ? x.map((_, k) => ` (${band[0][k]} to ${band[1][k]})`) : x.map(() => ""),
+        hovertemplate: "%{y}%{customdata}",
+      };
+      const area = {
+        x: band ? [...x, ...[...x].reverse()] : [], y: band ? [...band[1], ...[...band[0]].reverse()] : [],
+        legendgroup: String(i), showlegend: false, hoverinfo: "skip", mode: "lines", fill: "toself",
+        fillcolor: run.colour + "26", line: { width: 0, color: run.colour },
+      };
+      return [area, line];
+    });
+  }
+
+  const layout = () => ({
+    font: { family: "system-ui, sans-serif", size: 14, color: "#1a1a1a" },
+    margin: { l: 64, r: 16, t: 28, b: 80 },
+    paper_bgcolor: "#fff", plot_bgcolor: "#fff", hovermode: "x unified",
+    legend: { orientation: "h", x: 0, y: -0.15, yanchor: "top" },
+    xaxis: { title: { text: "episode", standoff: 8 }, zeroline: false, gridcolor: "#eee", hoverformat: "d" },
+    yaxis: { title: { text: `return, ${state.statistic} over trials` }, zeroline: false, gridcolor: "#e4e4e4",
+      range: [low - margin, high + margin] },
+    shapes: [{ type: "line", x0: -0.5, x1: -0.5, y0: 0, y1: 1, yref: "paper", line: { color: "#555", width: 1.5 } }],
+    annotations: [{ text: "novelty", x: -0.5, y: 1, yref: "paper", yanchor: "bottom", showarrow: false }],
+    uirevision: "keep",
+  });
+
+  const number = (value) => value.toFixed(Math.min(data.digits, 2)).replace(/^-(0\.?0*)$/, "$1");
+  const share = (value) => `${Math.round(100 * value)}%`;
+
+  function withInterval(values, n, write) {
+    const cell = element("td", write(values[0]) + " ");
+    const none = n === 1 ? "one trial: no interval" : "too few trials: no interval";
+    const [, from, to] = values;
+    const spread = from === to ? "the same in all trials" : `${write(from)} to ${write(to)}`;
+    cell.append(element("small", values.length > 1 ? spread : none));
+    return cell;
+  }
+
+  function showEnds() {
+    at("ends").replaceChildren(...data.runs.map((run, i) => {
+      const row = document.createElement("tr");
+      const head = document.createElement("th");
+      head.scope = "row";
+      const key = element("span", "");
+      key.className = "key";
+      key.style.borderTopColor = run.colour;
+      key.style.borderTopStyle = run.dash === "solid" ? "solid" : "dashed";
+      head.append(key, run.name);
+      const found = group().runs[i];
+      if (!found) {
+        row.append(head, element("td", "0"), element("td", "-"), element("td", "-"));
+      } else {
+        row.append(head, element("td", found.n), withInterval(found.level, found.n, number),
+          withInterval(found.solved, found.n, share));
+      }
+      return row;
+    }));
+  }
+
+  function words() {
+    const counts = group().runs.map((found) => (found ? found.n : 0));
+    const [least, most] = [Math.min(...counts), Math.max(...counts)];
+    const trials = `${least === most ? most : `${least} to ${most}`} trial${most === 1 ? "" : "s"} per run`;
+    const few = most === 1 ? "; one trial: no interval" : "";
+    if (split().kind === "all") return `All trials: ${trials}${few}.`;
+    return `${split().name.replace(/ \(.*/, "")} ${group().label}: ${trials}${few}.`;
+  }
+
+  function show() {
+    at("shown").textContent = words();
+    at("bin").setAttribute("aria-valuetext", words());
+    showEnds();
+    return Plotly.react("plot", traces(), layout(), {
+      responsive: true, displaylogo: false, plotlyServerURL: "", modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]],
+    });
+  }
+
+  function chooseSplit(index) {
+    state.split = index;
+    state.group = 0;
+    const { kind, groups } = split();
+    at("names").hidden = kind !== "names";
+    at("bins").hidden = kind !== "bins";
+    at("name").replaceChildren(...groups.map((one, i) => new Option(one.label, String(i))));
+    at("bin").max = String(groups.length - 1);
+    at("bin").value = "0";
+  }
+
+  at("split").replaceChildren(...data.splits.map((one, i) => new Option(one.name, String(i))));
+  at("split").addEventListener("change", (event) => { chooseSplit(Number(event.target.value)); show(); });
+  for (const id of ["name", "bin"]) {
+    at(id).addEventListener("input", (event) => { state.group = Number(event.target.value); show(); });
+  }
+  for (const radio of document.getElementsByName("statistic")) {
+    radio.checked = radio.value === state.statistic;
+    radio.addEventListener("change", () => { state.statistic = radio.value; show(); });
+  }
+
+  const trial = at("trial");
+  if (trial) {
+    const choose = () => document.querySelectorAll("article.trial").forEach((one) => { one.hidden = one.id !== trial.value; });
+    trial.addEventListener("change", choose);
+    choose();
+  }
+
+  at("controls").addEventListener("submit", (event) => event.preventDefault());
+  chooseSplit(0);
+  at("split").value = "0";
+  show();
+})();

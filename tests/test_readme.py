@@ -26,8 +26,8 @@ def commands(page: Path) -> list[list[str]]:
 def test_commands_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for words in commands(page):
-        if words[0] in ("bench", "train", "paper") or "--address" in words:
-            continue  # minutes long, or on a cluster; their own tests run them small
+        if words[0] in ("bench", "train", "paper") or "--executor" in words:
+            continue  # minutes long, or on Ray; their own tests run them small
         for flag, value in (("--trials", "2"), ("--workers", "1")):
             if words[0] == "run":
                 words = [*words, flag, value] if flag not in words else _with(words, flag, value)

@@ -10,6 +10,7 @@ from typing import Any
 from nappingrl.agents import load, zoo_names
 from nappingrl.registry import domains
 from nappingrl.report.controls import Comparison, Run, best_control
+from nappingrl.report.page_parts import table_digits
 from nappingrl.report.summary import Summary, summarise
 from nappingrl.trials.launch import default_workers, run_into
 from nappingrl.trials.spec import RunSpec
@@ -37,7 +38,7 @@ def run_spec(arguments: argparse.Namespace, agent: str, text: str) -> RunSpec:
 
 def cells(agent: str, text: str, summary: Summary, against: Comparison | None) -> list[str]:
     """One line of the table."""
-    digits = 1 if summary.return_range[1] - summary.return_range[0] > 10 else 2
+    digits = table_digits(summary.return_range)
     levels = {name: numbers["last10_mean"] for name, numbers in summary.by_novelty.items()}
     gap = "-"
     if against is not None and summary.role == "method":

@@ -12,6 +12,7 @@ from nappingrl.domains.base import Domain
 from nappingrl.methods.napping import SPACES
 from nappingrl.principles import RULES
 from nappingrl.registry import domains
+from nappingrl.report.page_parts import table_digits
 from nappingrl.report.summary import Summary, summarise_folder
 from nappingrl.trials.launch import default_workers, run_into
 from nappingrl.trials.spec import RunSpec
@@ -33,7 +34,7 @@ def row(summary: Summary, spec: RunSpec) -> str:
     reached = [i for i, value in enumerate(summary.median) if value >= 200.0]
     first = str(reached[0]) if reached else "never"
     what = "-" if spec.method != "napping" else f"{spec.rule}, {spec.space}, {spec.score}"
-    digits = 1 if summary.return_range[1] - summary.return_range[0] > 10 else 2
+    digits = table_digits(summary.return_range)
     cells = [
         spec.agent,
         spec.method,

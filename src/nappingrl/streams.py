@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from nappingrl.arrays import Floats, Keys, Rows
+from nappingrl.arrays import Actions, Floats, Keys, Rows
 
 
 class Streams:
@@ -35,6 +35,11 @@ class Streams:
     def integers(self, rows: Rows, high: int) -> NDArray[np.int64]:
         """One whole number in 0..high-1 for each row, (m,)."""
         return (self._words(rows) % np.uint64(high)).astype(np.int64)
+
+    def epsilon_greedy(self, rows: Rows, wanted: Actions, n_actions: int, epsilon: float) -> Actions:
+        """The wanted actions, each replaced by a random one with probability epsilon."""
+        is_random = self.uniform(rows) < epsilon
+        return np.where(is_random, self.integers(rows, n_actions), wanted)
 
     def _words(self, rows: Rows) -> NDArray[np.uint64]:
         words = np.empty(len(rows), np.uint64)

@@ -12,7 +12,7 @@ from tyro.conf import Positional
 from nappingrl.commands.console import print_table, progress, say
 
 if TYPE_CHECKING:
-    from nappingrl.report.claims import Run
+    from nappingrl.report.controls import Run
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,7 @@ class Dqn(Learner):
 
     def explore(self, rows: Rows, wanted: Actions, preferences: NDArray[np.float32]) -> Actions:
         """Epsilon-greedy."""
-        is_random = self.streams.uniform(rows) < self.settings.exploration_final_eps
-        return np.where(is_random, self.streams.integers(rows, preferences.shape[1]), wanted)
+        return self.streams.epsilon_greedy(rows, wanted, preferences.shape[1], self.settings.exploration_final_eps)
 
     def _rewards_to_keep(self, rows: Rows, rewards: NDArray[np.float64]) -> NDArray[np.float64]:
         """As they are: like SB3's replay buffer, by the statistics of the moment at which they are sampled."""

@@ -110,8 +110,7 @@ class ReplaySuccess(Control):
 
     def instead(self, rows: Rows, observations: Observations, wanted: Actions) -> Actions:
         """The stored action of this step; where there is none, the wanted one or a random one."""
-        is_random = self.streams.uniform(rows) < self._epsilon
-        tried = np.where(is_random, self.streams.integers(rows, self.agent.n_actions), wanted)
+        tried = self.streams.epsilon_greedy(rows, wanted, self.agent.n_actions, self._epsilon)
         step = np.minimum(self._steps[rows], self._actions.shape[1] - 1)
         return np.where(self._steps[rows] < self._length[rows], self._actions[rows, step], tried)
 

@@ -10,7 +10,7 @@ from nappingrl.errors import BadRunError
 from nappingrl.report.controls import Run
 from nappingrl.report.intervals import Interval, over_trials
 from nappingrl.report.style import FAILED, TWO_COLUMNS, Look, add_legend, looks, new_canvas
-from nappingrl.report.summary import LAST, final_levels
+from nappingrl.report.summary import LAST, final_levels, is_failed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,8 +35,7 @@ def trial_table(run: Run) -> pl.DataFrame:
     """Per trial: its parameters after the novelty, its final level, and whether all its episodes scored the minimum."""
     manifest, rows = run
     post = rows.filter(pl.col("episode") >= 0)
-    worst = (pl.col("return") <= manifest.return_range[0]).all().alias("failed")
-    drawn = post.group_by("trial", maintain_order=True).agg(worst, pl.col("^param_.*$").last())
+    drawn = post.group_by("trial", maintain_order=True).agg(is_failed(manifest), pl.col("^param_.*$").last())
     return drawn.join(final_levels(manifest, rows).select("trial", "level"), on="trial", maintain_order="left")
 
 

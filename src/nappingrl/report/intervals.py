@@ -1,7 +1,7 @@
 """95 % intervals over trials for all points of a curve at once.
 
-# swap: the one place where figures get their intervals. `median_order`, `mean_bootstrap` and `rate_wilson` of
-# report/statistics.py are the same intervals for one number; a curve of 80 episodes over 5000 trials needs arrays.
+`median_order`, `mean_bootstrap` and `rate_wilson` of statistics.py are the same intervals for one number; a curve of 80
+episodes over 5000 trials needs arrays.
 """
 
 from dataclasses import dataclass

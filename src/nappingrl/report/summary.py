@@ -64,7 +64,7 @@ def _numbers(manifest: Manifest, rows: pl.DataFrame) -> dict[str, Any]:
     by_episode = curve(rows)
     last = final_levels(manifest, rows)
     at_end = post.filter(pl.col("episode") == pl.col("episode").max())
-    worst = post.group_by("trial").agg((pl.col("return") <= manifest.return_range[0]).all().alias("failed"))
+    worst = post.group_by("trial").agg(is_failed(manifest))
     diverged = rows.group_by("trial").agg((pl.col("status") == "diverged").any())
     return {
         "median": by_episode["median"].to_list(),
@@ -82,6 +82,11 @@ def _numbers(manifest: Manifest, rows: pl.DataFrame) -> dict[str, Any]:
 
 def _number(value: Any) -> float:
     return float(value)
+
+
+def is_failed(manifest: Manifest) -> pl.Expr:
+    """Of the post-novelty episodes of a trial: whether all score the minimum, as column `failed`."""
+    return (pl.col("return") <= manifest.return_range[0]).all().alias("failed")
 
 
 def curve(rows: pl.DataFrame) -> pl.DataFrame:

@@ -1,0 +1,134 @@
+"""The words of this world: what a level file says, and what stands there at one moment."""
+
+from dataclasses import dataclass, field
+
+GROUND = -3.5
+"""Height of the ground in world units; y points up."""
+PIXELS = (640, 480)
+"""Width and height of the screen; y points down there."""
+
+BIRDS = ("BirdRed", "BirdBlue", "BirdYellow", "BirdBlack", "BirdWhite")
+PIGS = ("BasicSmall", "BasicMedium", "BasicBig")
+BLOCKS = (
+    "Circle", "CircleSmall", "RectBig", "RectFat", "RectMedium", "RectSmall", "RectTiny", "SquareHole", "SquareSmall",
+    "SquareTiny", "Triangle", "TriangleHole",
+)  # fmt: skip
+MATERIALS = ("wood", "stone", "ice")
+NOVEL = ("GreenEgg", "Bone")
+"""Types of blocks that only novelties bring; their material is "novel"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Camera:
+    """Where the screen looks; only the widest view is used, at which x is centred on 0."""
+
+    x: float = 0.0
+    y: float = -1.0
+    min_width: float = 25.0
+    max_width: float = 35.0
+
+    @property
+    def scale(self) -> float:
+        """Pixels per world unit."""
+        return PIXELS[0] / self.max_width
+
+    def to_pixels(self, x: float, y: float) -> tuple[float, float]:
+        """A point of the world on the screen."""
+        return PIXELS[0] / 2 + x * self.scale, PIXELS[1] / 2 - (y - self.y) * self.scale
+
+    def to_world(self, x: float, y: float) -> tuple[float, float]:
+        """A point of the screen in the world."""
+        return (x - PIXELS[0] / 2) / self.scale, self.y + (PIXELS[1] / 2 - y) / self.scale
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One object of a level: its centre in world units, its rotation in degrees against the clock."""
+
+    kind: str
+    """block, pig, tnt or platform."""
+    type: str
+    x: float
+    y: float
+    rotation: float = 0.0
+    material: str = ""
+    """wood, stone or ice for blocks ("novel" for those of novelties), else empty."""
+    scale_x: float = 1.0
+    scale_y: float = 1.0
+    """Of platforms."""
+    is_goal: bool = False
+    """Must be destroyed to pass, besides the pigs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """What a level file says."""
+
+    name: str
+    birds: tuple[str, ...]
+    """In the order of shooting."""
+    items: tuple[Item, ...]
+    sling: tuple[float, float] = (-12.0, -2.5)
+    camera: Camera = field(default_factory=Camera)
+    width: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Sling:
+    """The slingshot: a box in world units, and the point where the bird rests and from which it is drawn."""
+
+    left: float
+    bottom: float
+    right: float
+    top: float
+    origin: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """One object as it is at this moment."""
+
+    id: int
+    """Negative, the same as long as the object lives, fresh per level."""
+    kind: str
+    """pig, bird, block, tnt, platform or egg (the white bird's)."""
+    type: str
+    material: str
+    x: float
+    y: float
+    angle: float
+    """Radians against the clock."""
+    scale_x: float
+    scale_y: float
+    life: float
+    full_life: float
+    colour: str
+    """How it is coloured: red, blue, yellow, black, white (birds), pig, wood, stone, ice, tnt, platform, bone."""
+    is_goal: bool
+    """Must be destroyed to pass: pigs, and what a novelty adds."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How the world is shown; novelties change it."""
+
+    circumcircle: bool = False
+    """The ground truth gives circumscribed circles instead of shapes."""
+    grayscale: bool = False
+    rotation: int = 0
+    """Degrees by which the screen is turned about its centre: 0 or 180."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Everything that can be seen at one moment."""
+
+    camera: Camera
+    sling: Sling
+    things: tuple[Thing, ...]
+    """Pigs, birds, other shapes than boxes, boxes, TNT, platforms: the order of the ground truth."""
+    dots: tuple[tuple[float, float], ...]
+    """The last flight, a point every 0.1 s."""
+    view: View
+    next_bird: int | None
+    """Id of the bird on the sling."""

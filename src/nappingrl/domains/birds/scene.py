@@ -4,6 +4,11 @@ from dataclasses import dataclass, field
 
 GROUND = -3.5
 """Height of the ground in world units; y points up."""
+GRAVITY = 9.81
+LAUNCH_SPEED = 10.0
+"""Of a fully drawn bird, units per second."""
+WORLD_WIDTH = 17.5
+"""Units per `width` of a level; the world is centred on x = 0."""
 PIXELS = (640, 480)
 """Width and height of the screen; y points down there."""
 
@@ -82,6 +87,14 @@ class Sling:
     right: float
     top: float
     origin: tuple[float, float]
+
+
+def make_sling(position: tuple[float, float], height: float = 1.0) -> Sling:
+    """The slingshot at a level's position, `height` times as high as usual: it grows upwards from the ground."""
+    x, y = position
+    bottom = y - 1.005
+    top = bottom + 2.055 * height
+    return Sling(x - 0.485, bottom, x + 0.20, top, (x - 0.15, top - 0.25))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,12 @@
+"""The one door to Box2D: its import warns of its own making, and crashes where warnings are errors."""
+
+import warnings
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    import Box2D
+
+b2World = Box2D.b2World  # noqa: N816
+b2CircleShape = Box2D.b2CircleShape  # noqa: N816
+b2PolygonShape = Box2D.b2PolygonShape  # noqa: N816
+b2Distance = Box2D.b2Distance  # noqa: N816

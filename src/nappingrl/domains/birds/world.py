@@ -1,0 +1,418 @@
+"""One level being played: Box2D underneath, damage, shots and the end of the level on top.
+
+Damage is dealt where two bodies begin to touch, by their velocities before it. Box2D tells of that by a callback for
+every contact in every step, which in Python costs more than the physics; instead the contacts of *fast* bodies are
+looked at after each step, and compared with those before. A body is fast if it could hurt another (`_harmful_speed`).
+"""
+
+from collections.abc import Callable
+from math import hypot
+
+from nappingrl.domains.birds import box2d
+from nappingrl.domains.birds.bodies import Body, Maker
+from nappingrl.domains.birds.changes import Change
+from nappingrl.domains.birds.presets import preset_by_name
+from nappingrl.domains.birds.scene import (
+    BLOCKS,
+    GRAVITY,
+    GROUND,
+    LAUNCH_SPEED,
+    WORLD_WIDTH,
+    Level,
+    Scene,
+    Thing,
+    View,
+    make_sling,
+)  # fmt: skip
+from nappingrl.domains.birds.shots import Shot
+from nappingrl.domains.birds.sizes import SPRITE_SIZES
+
+STEP = 0.02
+ITERATIONS = 100, 100
+MOMENTUM_DAMAGE = 11.22
+SLOW = 0.15
+"""Units per second; a touch between bodies that are both slower does no damage."""
+LEAST_MOMENTUM = 0.5 / MOMENTUM_DAMAGE
+"""Where damage goes by momentum: what an attacker needs to hurt an object of defence 1, the least there is but for TNT.
+Half of it, because the attacker has at least half of the relative speed."""
+DRAG_TICKS = 50
+"""Time from drawing the bird to its release."""
+SHOT_TICKS = 2000
+"""A shot is over at the latest then, whatever still moves."""
+JOLT = 0.5
+"""A change of velocity within one step that only a collision can bring."""
+NEAR = 0.1
+"""How far a bird can be from what it has just bounced off."""
+LONGEST_TAP_MS = 5000
+
+PIG_POINTS, BLOCK_POINTS, BIRD_POINTS = 5000, 500, 10000
+
+OnStep = Callable[[], None]
+Point = tuple[float, float]
+
+
+class World:
+    """A level, from the first bird on the sling to won or lost. The same level and shots give the same bits.
+
+    Attributes:
+        level: what stands there, after the change.
+        status: playing, won or lost.
+        score: points so far.
+        pigs_left, goals_left: how many pigs, and how many things that must be destroyed, are alive.
+    """
+
+    def __init__(self, level: Level, preset: str = "phyq", change: Change | None = None) -> None:
+        self.change = change or Change()
+        self.level = self.change.level(level)
+        self.preset = self.change.preset(preset_by_name(preset))
+        self.sling = make_sling(self.level.sling, self.change.sling_height())
+        self.status = "playing"
+        self.score = 0
+        self.ticks = 0
+        self.dots: list[Point] = []
+        self.flying: list[Body] = []
+        """The launched bird and what came out of it, until taken away."""
+        self._b2 = box2d.b2World(gravity=(0, -GRAVITY), doSleep=True)
+        self.maker = Maker(self._b2, self.preset)
+        self._ground = self.maker.ground(self.level)
+        self.fixed = [self.maker.item(item) for item in self.level.items if item.kind == "platform"]
+        self.moving = [self.maker.item(item) for item in self.level.items if item.kind != "platform"]
+        self.waiting = [(self.maker.new_id(), type_) for type_ in self.level.birds]
+        self._shot: Shot | None = None
+        self._is_mortal = False
+        for body in self.moving:
+            body.fast_squared = self._harmful_speed(body) ** 2
+        self._run_until_still(round(self.preset.immortal / STEP))
+        self._is_mortal = True
+
+    # What there is ---------------------------------------------------------------------------------------------------
+
+    @property
+    def time(self) -> float:
+        """Simulated seconds since the level was loaded."""
+        return self.ticks * STEP
+
+    @property
+    def fuse_ticks(self) -> int:
+        """From the black bird's first collision to its explosion."""
+        return round(self.preset.fuse / STEP)
+
+    @property
+    def birds_left(self) -> int:
+        """Birds that can still be shot."""
+        return len(self.waiting)
+
+    @property
+    def goals_left(self) -> int:
+        """Living things that must be destroyed."""
+        return sum(body.is_goal for body in self.moving)
+
+    @property
+    def pigs_left(self) -> int:
+        """Living pigs."""
+        return sum(body.kind == "pig" for body in self.moving)
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether anything moves, or the last shot is not over."""
+        return self._shot is not None or any(body.b2.awake for body in self.moving)
+
+    def scene(self) -> Scene:
+        """All that can be seen now."""
+        bodies = sorted(self.moving + self.flying + self.fixed, key=_ground_truth_order)
+        seen = [_thing(body) for body in bodies]
+        n_before = sum(thing.kind == "pig" for thing in seen)
+        seen[n_before:n_before] = self._waiting_birds()
+        return Scene(
+            self.level.camera,
+            self.sling,
+            tuple(self.change.thing(thing) for thing in seen),
+            tuple(self.dots),
+            self.change.view(View()),
+            self.waiting[0][0] if self.waiting and self.status == "playing" else None,
+        )
+
+    def _waiting_birds(self) -> list[Thing]:
+        things = []
+        for place, (id_, type_) in enumerate(self.waiting):
+            width, height = SPRITE_SIZES[type_]
+            x, y = self.sling.origin
+            if place or self._shot is not None:
+                x, y = x - max(place, 1) * 1.75 * width, GROUND + height / 2
+            colour = type_.removeprefix("Bird").lower()
+            things.append(Thing(id_, "bird", type_, "", x, y, 0.0, 1.0, 1.0, 1.0, 1.0, colour, False))
+        return things
+
+    # Shots -----------------------------------------------------------------------------------------------------------
+
+    def shoot(self, release: Point, tap_ms: int = 0, on_step: OnStep | None = None) -> bool:
+        """A whole shot: draw towards `release` (world units), let go, wait until nothing moves. False if refused."""
+        if not self.launch(release, tap_ms):
+            return False
+        self.settle(on_step)
+        return True
+
+    def launch(self, release: Point, tap_ms: int = 0) -> bool:
+        """Let the next bird go; time goes on by `step` or `settle`. False if there is none or the level is over.
+
+        The half step of gravity that is added to the speed puts the steps of the integrator on the parabola of the
+        published flight (without it a shot of full reach lands 1 % short).
+        """
+        if self.status != "playing" or not self.waiting or self._shot is not None:
+            return False
+        x, y = self.sling.origin
+        dx, dy = release[0] - x, release[1] - y
+        drawn = hypot(dx, dy)
+        if drawn > 1.0:
+            dx, dy, drawn = dx / drawn, dy / drawn, 1.0
+        self._run_until_still(DRAG_TICKS)
+        if self.status != "playing":
+            return False
+        _, type_ = self.waiting[0]
+        bird = self.maker.moving("bird", type_, "", type_.removeprefix("Bird").lower(), (x + dx, y + dy), 0.0)
+        bird.id = self.waiting.pop(0)[0]
+        kick = GRAVITY * self.preset.nature(type_).gravity * STEP / 2
+        self.fly(bird, -LAUNCH_SPEED * dx, -LAUNCH_SPEED * dy + kick)
+        self.dots = []
+        tap = round(min(tap_ms, LONGEST_TAP_MS) / 1000 / STEP) if tap_ms > 0 else None
+        self._shot = Shot(bird, self.ticks, tap)
+        return True
+
+    def fly(self, bird: Body, vx: float, vy: float) -> None:
+        """Give a bird, or what came out of one, its velocity."""
+        bird.b2.linearVelocity = (vx, vy)
+        bird.vx, bird.vy = vx, vy
+        bird.fast_squared = self._harmful_speed(bird) ** 2
+        self.flying.append(bird)
+
+    def settle(self, on_step: OnStep | None = None) -> None:
+        """Go on until nothing moves, the launched bird is gone and the level is decided or waits for a shot."""
+        start = self.ticks
+        while self.is_moving and self.ticks - start < SHOT_TICKS:
+            self._tick_or_skip()
+            if on_step is not None:
+                on_step()
+        self._end_shot()
+        self._judge()
+
+    def step(self, n: int = 1) -> None:
+        """Go on by n fixed steps."""
+        for _ in range(n):
+            self._tick()
+        if not self.is_moving:
+            self._judge()
+
+    def _run_until_still(self, ticks: int) -> None:
+        """Let some time pass, without computing steps in which nothing moves."""
+        end = self.ticks + ticks
+        while self.ticks < end and any(body.b2.awake for body in self.moving):
+            self._tick()
+        self.ticks = end
+
+    # One step --------------------------------------------------------------------------------------------------------
+
+    def _tick_or_skip(self) -> None:
+        """One step; or, where only clocks run, a jump to the next moment at which one of them strikes."""
+        if self._shot is not None and self._is_still():
+            self.ticks = max(self.ticks, self._shot.next_event - 1)
+        self._tick()
+
+    def _is_still(self) -> bool:
+        return not any(body.b2.awake for body in self.moving + self.flying)
+
+    def _tick(self) -> None:
+        if self.change.has_forces:
+            self.change.push(self)
+        if self.flying and any(self.preset.wind):
+            self._blow()
+        self._b2.Step(STEP, *ITERATIONS)
+        self.ticks += 1
+        self._collide()
+        if self._shot is not None and not self._shot.watch(self):
+            self._shot = None
+
+    def _blow(self) -> None:
+        for bird in self.flying:
+            wind = [bird.mass * a for a in self.preset.wind]
+            bird.b2.ApplyForceToCenter(wind, False)
+
+    def _collide(self) -> None:
+        """Find what has begun to touch in this step, and deal the damage."""
+        hits: dict[tuple[int, int], tuple[Body, Body]] = {}
+        after: list[tuple[Body, float, float]] = []
+        for body in self.moving + self.flying:
+            b2 = body.b2
+            if not b2.awake:
+                if body.vx or body.vy:
+                    after.append((body, 0.0, 0.0))
+                continue
+            velocity = b2.linearVelocity
+            vx, vy = velocity.x, velocity.y
+            was_fast = body.vx * body.vx + body.vy * body.vy > body.fast_squared
+            is_fast = vx * vx + vy * vy > body.fast_squared
+            after.append((body, vx, vy))
+            if was_fast or is_fast:
+                touching = {edge.other.userData for edge in b2.contacts if edge.contact.touching}
+                if was_fast:
+                    new = touching - body.touching
+                    if not new and abs(vx - body.vx) + abs(vy - body.vy) > JOLT:
+                        new = _bounced_off(body)
+                    for other in new:
+                        hits[min(body.id, other.id), max(body.id, other.id)] = body, other
+                body.touching = touching
+        for body, other in hits.values():
+            self._hit(body, other)
+        for body, vx, vy in after:
+            body.vx, body.vy = vx, vy
+        half = self.level.width * WORLD_WIDTH / 2
+        for body, _, _ in after:
+            if abs(body.b2.position.x) - body.half_width > half:
+                self.remove(body)
+        self.bury()
+
+    def _harmful_speed(self, body: Body) -> float:
+        if self.preset.by_mass and not any(other.kind == "tnt" for other in self.moving):
+            return max(SLOW, LEAST_MOMENTUM / body.mass)
+        return SLOW
+
+    def _hit(self, one: Body, two: Body) -> None:
+        """Two bodies have begun to touch."""
+        dx, dy = one.vx - two.vx, one.vy - two.vy
+        speed = hypot(dx, dy)
+        for body, other in ((one, two), (two, one)):
+            if body.nature is None or body.is_dead:
+                continue
+            if body.kind == "bird":
+                if self._shot is not None:
+                    self._shot.touched(self, body)
+            elif body.kind == "egg":
+                self.explode(body)
+            elif self._is_mortal:
+                self.damage(body, self._force(body, other, dx, dy, speed), other.kind == "bird")
+
+    def _force(self, body: Body, other: Body, dx: float, dy: float, speed: float) -> float:
+        """The damage that a touch does to `body`."""
+        nature, attacker = body.nature, other.nature
+        assert nature is not None
+        by_bird = other.kind == "bird" and attacker is not None
+        factor = 1.0
+        if by_bird and attacker is not None:
+            factor = attacker.pig_harm if body.kind == "pig" else 1.0
+            if body.kind == "block" and attacker.harm is not None:
+                factor = attacker.harm.get(body.material, 1.0)
+        if not self.preset.by_mass:
+            return speed * factor
+        if by_bird and body.kind == "block":
+            return MOMENTUM_DAMAGE * speed * other.mass * factor - nature.defence
+        share = abs(other.vx * dx + other.vy * dy), abs(body.vx * dx + body.vy * dy)
+        heavy = other.mass if attacker is not None and share[0] > share[1] else body.mass
+        return (MOMENTUM_DAMAGE / 2 * speed * heavy - nature.defence) * factor
+
+    def damage(self, body: Body, amount: float, by_bird: bool = False) -> None:
+        """Take life from an object; it dies at 0."""
+        if amount <= 0 or body.is_dead or body.nature is None or not self._is_mortal:
+            return
+        body.life -= amount
+        if body.life <= 0:
+            self.kill(body)
+        elif by_bird:
+            points = round(amount if self.preset.by_mass else 10 * amount) * 10
+            self.score += points if points > 10 else 0
+
+    def kill(self, body: Body) -> None:
+        """Destroyed, with the points for it."""
+        if body.is_dead:
+            return
+        self.remove(body)
+        self.score += {"pig": PIG_POINTS, "block": BLOCK_POINTS}.get(body.kind, 0)
+        if body.kind == "tnt":
+            self.explode(body)
+
+    def remove(self, body: Body) -> None:
+        """Gone without points; the Box2D body goes at the end of the step."""
+        body.is_dead = True
+
+    def bury(self) -> None:
+        """Take away what has died in this step."""
+        for group in (self.moving, self.flying):
+            dead = [body for body in group if body.is_dead]
+            if dead:
+                for body in dead:
+                    for edge in body.b2.contacts:
+                        edge.other.awake = True
+                    self._b2.DestroyBody(body.b2)
+                group[:] = [body for body in group if not body.is_dead]
+
+    def explode(self, body: Body) -> None:
+        """Damage and push everything near but birds; what explodes is gone."""
+        self.remove(body)
+        blast = self.preset.blasts[body.type]
+        x, y = body.b2.position
+        for other in list(self.moving):
+            if other.is_dead or other is body:
+                continue
+            dx, dy = other.b2.worldCenter.x - x, other.b2.worldCenter.y - y
+            distance = hypot(dx, dy)
+            if distance > blast.radius:
+                continue
+            share = 1 - distance / blast.radius if blast.is_linear else 1 / max(distance, 0.1)
+            push = blast.impulse * share / max(distance, 1e-6)
+            other.b2.ApplyLinearImpulse((push * dx, push * dy), other.b2.worldCenter, True)
+            self.damage(other, blast.damage * share)
+
+    # The end ---------------------------------------------------------------------------------------------------------
+
+    def _end_shot(self) -> None:
+        for bird in self.flying:
+            self.remove(bird)
+        self.bury()
+        self._shot = None
+
+    def _judge(self) -> None:
+        if self.status != "playing" or self._shot is not None:
+            return
+        if not self.goals_left or not self.waiting:
+            self.status = "won" if not self.goals_left else "lost"
+            self.score += BIRD_POINTS * len(self.waiting)
+
+
+_ROUND = {"Circle", "CircleSmall", "Triangle", "TriangleHole", "SquareHole"}
+_PIG_ORDER = {"BasicSmall": 0, "BasicBig": 1, "BasicMedium": 2}
+_KIND_ORDER = {"pig": 0, "bird": 1, "egg": 1, "block": 2, "tnt": 4, "platform": 5}
+
+
+def _ground_truth_order(body: Body) -> tuple[int, int, int]:
+    """Pigs, birds, round, hollow and novel blocks, boxes, TNT, platforms; within each as they were made."""
+    kind = _KIND_ORDER[body.kind]
+    if body.kind == "block" and body.type in BLOCKS and body.type not in _ROUND:
+        kind = 3
+    return kind, _PIG_ORDER.get(body.type, 0), -body.id
+
+
+def _bounced_off(body: Body) -> set[Body]:
+    """What a body touched and left again within one step, as fast bodies do: all that is near and not touched."""
+    near = set()
+    for edge in body.b2.contacts:
+        other = edge.other.userData
+        if other not in body.touching and _distance(body, other) < NEAR:
+            near.add(other)
+    return near
+
+
+def _distance(one: Body, two: Body) -> float:
+    gaps: list[float] = [
+        box2d.b2Distance(
+            shapeA=a.shape, shapeB=b.shape, transformA=one.b2.transform, transformB=two.b2.transform, useRadii=True
+        ).distance
+        for a in one.b2.fixtures
+        for b in two.b2.fixtures
+    ]
+    return min(gaps)
+
+
+def _thing(body: Body) -> Thing:
+    x, y = body.b2.position
+    return Thing(
+        body.id, body.kind, body.type, body.material, x, y, body.b2.angle, *body.scale, body.life, body.full_life,
+        body.colour, body.is_goal,
+    )  # fmt: skip

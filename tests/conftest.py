@@ -59,7 +59,17 @@ def _mountaincar_agent() -> MlpAgent:
     return MlpAgent("pump", line_layers((0.0, 50.0), 3, bias=0.1), "tanh")
 
 
-_HAND_MADE: dict[str, Callable[[], MlpAgent]] = {"cartpole": _cartpole_agent, "mountaincar": _mountaincar_agent}
+def _birds_agent() -> MlpAgent:
+    """Aims at the first object, low: passes own levels before the novelty."""
+    kind: type[Domain] = domains.get("angrybirds")
+    return MlpAgent(
+        "first-low", line_layers((0.0,) * len(kind.observation_names), len(kind.action_names), bias=-1.0), "tanh"
+    )
+
+
+_HAND_MADE: dict[str, Callable[[], MlpAgent]] = {
+    "cartpole": _cartpole_agent, "mountaincar": _mountaincar_agent, "angrybirds": _birds_agent,
+}  # fmt: skip
 
 
 def make_agent(domain: str) -> Agent:

@@ -48,3 +48,10 @@ for _domain, _id, _steps in (
         max_episode_steps=_steps,
         kwargs={"domain": _domain},
     )
+register(
+    "nappingrl/AngryBirds-v0",
+    entry_point="nappingrl.domains.birds.env:BirdsEnv",
+    vector_entry_point="nappingrl.domains.env:DomainVectorEnv",
+    max_episode_steps=5,
+    kwargs={"domain": "angrybirds"},
+)

@@ -46,6 +46,7 @@ domains = Registry(
         "cartpole": "nappingrl.domains.cartpole:CartPole",
         "mountaincar": "nappingrl.domains.mountaincar:MountainCar",
         "crossroad": "nappingrl.domains.crossroad:CrossRoad",
+        "angrybirds": "nappingrl.domains.birds.domain:AngryBirds",
     },
 )
 

@@ -82,11 +82,20 @@ LEARNERS = ("online", "finetune")
 """Need an agent that can be trained further, so not the hand-made ones."""
 
 
+def _skip_where_it_cannot_be(domain: str, method: str) -> None:
+    kind: type[Domain] = domains.get(domain)
+    if method == "oracle" and kind.expert() is None:
+        pytest.skip(f"{domain} has no expert that knows its parameters")
+    if method == "controller" and kind.scores[kind.defaults.score].controller is None:
+        pytest.skip(f"no controller belongs to the score of {domain}")
+
+
 @pytest.mark.parametrize("domain", domains.names())
 @pytest.mark.parametrize("method", methods.names())
 def test_every_method_gives_a_trial_alone_what_it_gives_in_any_batch(
     domain: str, method: str, agent_for: Callable[[str], Agent]
 ) -> None:
+    _skip_where_it_cannot_be(domain, method)
     agent = agent_for(domain)
     if method in LEARNERS:
         if not zoo_names(domain):
@@ -107,6 +116,7 @@ def test_every_method_gives_a_trial_alone_what_it_gives_in_any_batch(
 def test_every_method_is_the_trained_agent_until_detection(
     domain: str, method: str, agent_for: Callable[[str], Agent]
 ) -> None:
+    _skip_where_it_cannot_be(domain, method)
     agent, options = agent_for(domain), {"protocol": "1+3", "trials": 5}
     never, frozen = (run(spec_of(domain, m, detector="never", **options), agent) for m in (method, "frozen"))
     assert_frame_equal(never.drop("trial"), frozen.drop("trial"))
@@ -114,6 +124,8 @@ def test_every_method_is_the_trained_agent_until_detection(
     before = pl.col("episode") < 0
     assert_frame_equal(given.filter(before).drop("trial"), frozen.filter(before).drop("trial"))
     columns = ["return", "length", "regions"]
+    if domain == "angrybirds" and not method.startswith("napping"):
+        return  # one shot, lost either way in these few trials
     assert given.select(columns).equals(frozen.select(columns)) == (method == "frozen")
 
 
@@ -277,6 +289,16 @@ def test_trial_ids_rebuild_the_trial() -> None:
     assert spec_of().trial_specs()[0].id == spec_of(trials=99).trial_specs()[0].id
 
 
+def test_a_slice_of_the_trials() -> None:
+    spec = spec_of("crossroad", novelty="all", trials=3)
+    assert spec.n_trials == len(spec.trial_specs()) == 27
+    assert [(t.novelty, t.number) for t in spec.trial_specs()[2:5]] == [
+        ("super-slow", 2), ("super-fast", 0), ("super-fast", 1),
+    ]  # fmt: skip
+    assert spec.trial_specs(2, 5) == spec.trial_specs()[2:5]
+    assert spec.trial_specs(25, 40) == spec.trial_specs()[25:]
+
+
 def test_one_completed_spec_is_a_fixed_point() -> None:
     spec = spec_of("mountaincar")
     assert (spec.novelty, spec.rule, spec.space, spec.score) == ("physics", "fallback", "raw", "from-rest-right")
@@ -313,8 +335,9 @@ def test_novelty_all_runs_trials_of_each(domain: str, agent_for: Callable[[str],
     assert rows["trial"].n_unique() == 2 * len(kind.novelties)
     for row in post(rows).to_dicts():
         ranges = kind.novelties[row["novelty"]].ranges
+        setting = kind.novelties[row["novelty"]].setting
         for name, default in kind.parameters.items():
-            assert (row[f"param_{name}"] != default) == (name in ranges)
+            assert (row[f"param_{name}"] != default) == (name in ranges or name in setting)
 
 
 def test_a_novelty_of_all_is_the_same_as_that_novelty_alone(agent: Agent) -> None:

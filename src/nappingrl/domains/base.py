@@ -103,6 +103,11 @@ class Domain(ABC):
         """Put a novelty in place: the parameters of these worlds, the defaults where none is named."""
         self._parameters[rows] = list((dict(self.parameters) | check_parameters(self, changes)).values())
 
+    @classmethod
+    def mask(cls, observations: Observations) -> NDArray[np.bool_] | None:
+        """Which actions make sense, (m, actions); None where all always do."""
+        return None
+
     def parameters_of(self, rows: Rows) -> Floats:
         """The true parameters, (m, p)."""
         return self._parameters[rows]

@@ -62,6 +62,14 @@ class Canvas:
         self._gfx.aacircle(self._surface, x, y, r, COLOURS[colour])
         self._gfx.filled_circle(self._surface, x, y, r, COLOURS[colour])
 
+    def image(self, pixels: NDArray[np.uint8]) -> None:
+        """A ready picture of (height, width, 3), as large as fits."""
+        height, width = pixels.shape[:2]
+        scale = min(SIZE[0] / width, SIZE[1] / height)
+        surface = self._pygame.surfarray.make_surface(np.transpose(pixels, (1, 0, 2)))
+        fitted = self._pygame.transform.smoothscale(surface, (round(width * scale), round(height * scale)))
+        self._surface.blit(fitted, ((SIZE[0] - fitted.get_width()) // 2, (SIZE[1] - fitted.get_height()) // 2))
+
     def pixels(self) -> NDArray[np.uint8]:
         """The picture as (height, width, 3)."""
         return np.transpose(np.array(self._pygame.surfarray.pixels3d(self._surface)), (1, 0, 2))

@@ -60,14 +60,21 @@ class DomainEnv(gymnasium.Env[Array, np.int64]):
         self.domain.reset(self._row, self.np_random.random((1, self.domain.n_reset_draws)))
         if self.render_mode == "human":
             self.render()
-        return self.domain.observe(self._row)[0], {}
+        observation = self.domain.observe(self._row)[0]
+        return observation, self._info(observation)
 
     def step(self, action: np.int64) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         """One step; truncation is left to the TimeLimit wrapper that gymnasium.make adds."""
         rewards, terminated = self.domain.step(self._row, np.array([action], np.int64))
         if self.render_mode == "human":
             self.render()
-        return self.domain.observe(self._row)[0], float(rewards[0]), bool(terminated[0]), False, {}
+        observation = self.domain.observe(self._row)[0]
+        return observation, float(rewards[0]), bool(terminated[0]), False, self._info(observation)
+
+    def _info(self, observation: Array) -> dict[str, Any]:
+        """Which actions make sense, where not all do."""
+        mask = self.domain.mask(observation[None])
+        return {} if mask is None else {"action_mask": mask[0]}
 
     def render(self) -> NDArray[np.uint8] | None:
         """The picture as an array, or in a window."""
@@ -119,7 +126,8 @@ class DomainVectorEnv(VectorEnv[Array, Array, Array]):
         if params is not None:
             self.domain.apply(self._rows, params)
         self._begin(self._rows)
-        return self.domain.observe(self._rows), {}
+        observations = self.domain.observe(self._rows)
+        return observations, self._info(observations)
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         """One step of every world; those that ended before begin a new episode instead (reward 0)."""
@@ -131,7 +139,12 @@ class DomainVectorEnv(VectorEnv[Array, Array, Array]):
         self._begin(again)
         truncated[again] = False
         self._ended = terminated | truncated
-        return self.domain.observe(self._rows), rewards, terminated, truncated, {}
+        observations = self.domain.observe(self._rows)
+        return observations, rewards, terminated, truncated, self._info(observations)
+
+    def _info(self, observations: Array) -> dict[str, Any]:
+        masks = self.domain.mask(observations)
+        return {} if masks is None else {"action_mask": masks, "_action_mask": np.ones(self.num_envs, np.bool_)}
 
     def render(self) -> tuple[NDArray[np.uint8], ...] | None:
         """One picture per world."""

@@ -1,6 +1,6 @@
 """The lock-step engine: many trials of one run advance together, one step of each per tick."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import polars as pl
@@ -43,6 +43,7 @@ class Engine:
         self._returns = np.zeros(slots)
         self._uniforms = np.zeros((slots, len(self.phase_names), kind.n_reset_draws))
         self._parameters: list[dict[str, float] | None] = [None] * slots
+        self._settings: list[Mapping[str, float] | None] = [None] * slots
 
     def run_trials(self, trials: list[TrialSpec], on_episodes: OnEpisodes | None = None) -> pl.DataFrame:
         """All episodes of these trials as rows, in the order of the trials."""
@@ -82,7 +83,7 @@ class Engine:
             spec = trials[trial]
             self._trial[slot] = trial
             self._uniforms[slot] = spec.stream("reset").random(self._uniforms.shape[1:])
-            self._parameters[slot] = spec.parameters()
+            self._parameters[slot], self._settings[slot] = spec.parameters(), spec.setting()
         self._episode[rows] = 0
         self.method.start(rows, np.array([trials[trial].key("choice") for _, trial in taken], np.uint64))
         self._detected[rows], self._detected_step[rows] = False, -1
@@ -96,7 +97,7 @@ class Engine:
             phase = self.phase_names[episode]
             if episode == 0 or phase != self.phase_names[episode - 1]:
                 one = np.array([row])
-                self.domain.apply(one, self._parameters[row] if phase == NOVEL else None)
+                self.domain.apply(one, self._parameters[row] if phase == NOVEL else self._settings[row])
                 if self.method.privileged and phase == NOVEL:
                     self.method.reveal(one, self.domain.parameters_of(one))
         self._lengths[rows] = 0

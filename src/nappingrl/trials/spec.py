@@ -63,10 +63,20 @@ class RunSpec:
         phases(full.protocol)
         return full
 
-    def trial_specs(self) -> list["TrialSpec"]:
-        """Every trial of the run, in the order of its rows."""
-        names = list(domains.get(self.domain).novelties) if self.novelty == "all" else [self.novelty]
-        return [TrialSpec(self, name, number) for name in names for number in range(self.trials)]
+    @property
+    def novelty_names(self) -> list[str]:
+        """The novelties that its trials meet."""
+        return list(domains.get(self.domain).novelties) if self.novelty == "all" else [self.novelty]
+
+    @property
+    def n_trials(self) -> int:
+        """Trials of all its novelties."""
+        return len(self.novelty_names) * self.trials
+
+    def trial_specs(self, start: int = 0, stop: int | None = None) -> list["TrialSpec"]:
+        """The trials of the run in the order of its rows; all, or those of a slice."""
+        names = self.novelty_names
+        return [TrialSpec(self, names[i // self.trials], i % self.trials) for i in range(self.n_trials)[start:stop]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +108,13 @@ class TrialSpec:
             return None
         domain: type[Domain] = domains.get(self.run.domain)
         return domain.novelties[self.novelty].sample(self.stream("novelty"), domain.parameters, self.run.strength)
+
+    def setting(self) -> Mapping[str, float] | None:
+        """The parameters of the world before the change, where they are not the defaults."""
+        if self.novelty == "none":
+            return None
+        domain: type[Domain] = domains.get(self.run.domain)
+        return domain.novelties[self.novelty].setting or None
 
     def _key(self, purpose: str, n_bytes: int) -> int:
         text = f"{self.run.domain}/{self.novelty}/{self.run.seed}/{self.number}/{purpose}"

@@ -28,12 +28,18 @@ CLASSES = ("pig", "tnt", "wood", "ice", "stone", "platform")
 """What an object is by its colours; anything else is "other"."""
 PER_SLOT = 1 + len(CLASSES) + 1 + 4
 OBJECT_FEATURES = ("is there", *CLASSES, "other", "x", "y", "width", "height")
-SHARED_FEATURES = ("sling x", "sling y", "sling width", "sling height", "birds", *(f"{c} bird" for c in BIRD_COLOURS))
+SHARED_FEATURES = (
+    "sling x", "sling y", "sling width", "sling height", "birds", *(f"{c} bird" for c in BIRD_COLOURS), "pigs", "goals",
+)  # fmt: skip
 OBSERVATION_NAMES = (
     *(f"object {slot + 1} {name}" for slot in range(N_SLOTS) for name in OBJECT_FEATURES),
     *SHARED_FEATURES,
 )
 N_OBSERVATIONS = len(OBSERVATION_NAMES)
+PIGS, GOALS = N_OBSERVATIONS - 2, N_OBSERVATIONS - 1
+"""Where an observation tells how many pigs, and how many things that must be destroyed, are left."""
+MOST_COUNTED = 5
+"""Counts are given as shares of this."""
 _FAR_RELEASE = (-600, 560)
 """Where the published naive agent lets go when its planner knows no way."""
 
@@ -89,8 +95,8 @@ class Targets:
         """Which actions aim at something that is there."""
         return np.repeat([one is not None for one in self.seen], PER_OBJECT)
 
-    def observe(self) -> NDArray[np.float32]:
-        """All objects, the slingshot and the birds as numbers of about 0 to 1."""
+    def observe(self, pigs: int, goals: int) -> NDArray[np.float32]:
+        """All objects, the slingshot, the birds, and how much is left to destroy, as numbers of about 0 to 1."""
         out = np.zeros(N_OBSERVATIONS, np.float32)
         width, height = PIXELS
         for slot, one in enumerate(self.seen):
@@ -105,12 +111,12 @@ class Targets:
                 )  # fmt: skip
         at = N_SLOTS * PER_SLOT
         x, y = self.sling.centre
-        out[at : at + 5] = (
-            x / width, y / height, self.sling.width / 100, self.sling.height / 100, min(len(self.birds), 5) / 5,
-        )  # fmt: skip
+        birds = min(len(self.birds), MOST_COUNTED) / MOST_COUNTED
+        out[at : at + 5] = (x / width, y / height, self.sling.width / 100, self.sling.height / 100, birds)
         bird = self.bird
         if bird is not None:
             out[at + 5 + BIRD_COLOURS.index(bird.colour)] = 1.0
+        out[PIGS], out[GOALS] = pigs / MOST_COUNTED, goals / MOST_COUNTED
         return out
 
     @property
@@ -118,12 +124,12 @@ class Targets:
         """The bird on the sling: the one whose top is nearest to the sling's."""
         return min(self.birds, key=lambda one: abs(one.y0 - self.sling.top), default=None)
 
-    def aim(self, action: int, planner: str, scale: float) -> Shot | None:
-        """The shot of an action; None if its object is not there. Where no way is known, a far release as Naive's."""
+    def aim(self, action: int, planner: str, scale: float) -> Shot:
+        """The shot of an action; a far release, as the naive agent's, where its object is gone or no way is known."""
         slot, trajectory, offset = split(action)
         one = self.seen[slot]
         if one is None:
-            return None
+            return Shot(_FAR_RELEASE, 0)
         target = (one.x0 + one.x1) / 2 + offset, (one.y0 + one.y1) / 2
         return aim_at(target, trajectory, self.bird, planner, self.sling, scale)
 

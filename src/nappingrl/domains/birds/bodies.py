@@ -56,6 +56,12 @@ def _fixtures(collider: Collider) -> list[Any]:
     return [box2d.b2PolygonShape(vertices=list(polygon)) for polygon in collider.polygons]
 
 
+def _add(b2: Any, shape: Any, **properties: float) -> None:
+    """Give a body a shape. Box2D copies it, but its Python side takes it for kept and would never free it."""
+    b2.CreateFixture(shape=shape, **properties)
+    shape.thisown = True
+
+
 COLOURS = {
     "BirdRed": "red",
     "BirdBlue": "blue",
@@ -93,9 +99,7 @@ class Maker:
         self, kind: str, type_: str, shape: Any, x: float, y: float, rotation: float, scale: tuple[float, float]
     ) -> Body:
         b2 = self._b2.CreateStaticBody(position=(x, y), angle=radians(rotation))
-        b2.CreateFixture(
-            shape=shape, friction=STATIC_FRICTION, restitution=0.0, categoryBits=_SCENERY, maskBits=_OBJECT | _BIRD
-        )
+        _add(b2, shape, friction=STATIC_FRICTION, restitution=0.0, categoryBits=_SCENERY, maskBits=_OBJECT | _BIRD)
         body = Body(self.new_id(), kind, type_, "", b2, None, float("inf"), kind, scale=scale)
         b2.userData = body
         return body
@@ -128,8 +132,8 @@ class Maker:
         )
         density = nature.mass / nature.collider.area
         for shape in _fixtures(nature.collider):
-            b2.CreateFixture(
-                shape=shape, density=density, friction=nature.friction, restitution=nature.bounce,
+            _add(
+                b2, shape, density=density, friction=nature.friction, restitution=nature.bounce,
                 categoryBits=_BIRD if is_bird else _OBJECT,
                 maskBits=_SCENERY | _OBJECT if is_bird else _SCENERY | _OBJECT | _BIRD,
             )  # fmt: skip

@@ -2,9 +2,14 @@
 
 import warnings
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    import Box2D
+from nappingrl.errors import MissingExtraError
+
+try:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import Box2D
+except ImportError as error:
+    raise MissingExtraError('angrybirds needs Box2D and pillow: pip install "nappingrl[birds]"') from error
 
 b2World = Box2D.b2World  # noqa: N816
 b2CircleShape = Box2D.b2CircleShape  # noqa: N816

@@ -5,8 +5,10 @@ every contact in every step, which in Python costs more than the physics; instea
 looked at after each step, and compared with those before. A body is fast if it could hurt another (`_harmful_speed`).
 """
 
+import weakref
 from collections.abc import Callable
 from math import hypot
+from typing import Any
 
 from nappingrl.domains.birds import box2d
 from nappingrl.domains.birds.bodies import Body, Maker
@@ -73,6 +75,7 @@ class World:
         self.flying: list[Body] = []
         """The launched bird and what came out of it, until taken away."""
         self._b2 = box2d.b2World(gravity=(0, -GRAVITY), doSleep=True)
+        weakref.finalize(self, _let_go, self._b2).atexit = False
         self.maker = Maker(self._b2, self.preset)
         self._ground = self.maker.ground(self.level)
         self.fixed = [self.maker.item(item) for item in self.level.items if item.kind == "platform"]
@@ -134,22 +137,26 @@ class World:
 
     def _waiting_birds(self) -> list[Thing]:
         things = []
-        for place, (id_, type_) in enumerate(self.waiting):
+        n_shot = len(self.level.birds) - len(self.waiting)
+        for place, (id_, type_) in enumerate(self.waiting, n_shot):
             width, height = SPRITE_SIZES[type_]
             x, y = self.sling.origin
-            if place or self._shot is not None:
-                x, y = x - max(place, 1) * 1.75 * width, GROUND + height / 2
+            if place > n_shot or self._shot is not None:
+                x, y = x - place * 1.75 * width, GROUND + height / 2
             colour = type_.removeprefix("Bird").lower()
             things.append(Thing(id_, "bird", type_, "", x, y, 0.0, 1.0, 1.0, 1.0, 1.0, colour, False))
         return things
 
     # Shots -----------------------------------------------------------------------------------------------------------
 
-    def shoot(self, release: Point, tap_ms: int = 0, on_step: OnStep | None = None) -> bool:
-        """A whole shot: draw towards `release` (world units), let go, wait until nothing moves. False if refused."""
+    def shoot(self, release: Point, tap_ms: int = 0, on_step: OnStep | None = None, until_won: bool = False) -> bool:
+        """A whole shot: draw towards `release` (world units), let go, wait until nothing moves. False if refused.
+
+        `until_won` stops as soon as all that must be destroyed is: the same status sooner, but not the final score.
+        """
         if not self.launch(release, tap_ms):
             return False
-        self.settle(on_step)
+        self.settle(on_step, until_won)
         return True
 
     def launch(self, release: Point, tap_ms: int = 0) -> bool:
@@ -185,13 +192,15 @@ class World:
         bird.fast_squared = self._harmful_speed(bird) ** 2
         self.flying.append(bird)
 
-    def settle(self, on_step: OnStep | None = None) -> None:
+    def settle(self, on_step: OnStep | None = None, until_won: bool = False) -> None:
         """Go on until nothing moves, the launched bird is gone and the level is decided or waits for a shot."""
         start = self.ticks
         while self.is_moving and self.ticks - start < SHOT_TICKS:
             self._tick_or_skip()
             if on_step is not None:
                 on_step()
+            if until_won and not self.goals_left:
+                break
         self._end_shot()
         self._judge()
 
@@ -260,8 +269,8 @@ class World:
                     for other in new:
                         hits[min(body.id, other.id), max(body.id, other.id)] = body, other
                 body.touching = touching
-        for body, other in hits.values():
-            self._hit(body, other)
+        for ids in sorted(hits):  # not as found: the order of a set is not the same in every process
+            self._hit(*hits[ids])
         for body, vx, vy in after:
             body.vx, body.vy = vx, vy
         half = self.level.width * WORLD_WIDTH / 2
@@ -387,6 +396,12 @@ def _ground_truth_order(body: Body) -> tuple[int, int, int]:
     if body.kind == "block" and body.type in BLOCKS and body.type not in _ROUND:
         kind = 3
     return kind, _PIG_ORDER.get(body.type, 0), -body.id
+
+
+def _let_go(b2: Any) -> None:
+    """Box2D frees its bodies with their world, but never what hangs on them: without this each world would stay."""
+    for body in b2.bodies:
+        body.userData = None
 
 
 def _bounced_off(body: Body) -> set[Body]:

@@ -66,6 +66,14 @@ methods = Registry(
     },
 )
 
+players = Registry(
+    "player",
+    {
+        "angrybirds-naive": "nappingrl.players.naive:Naive",
+    },
+)
+"""Agents that play by rules of their own, by domain and name."""
+
 detectors = Registry(
     "detector",
     {

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nappingrl.arrays import Decision, Observations
+from nappingrl.arrays import Decision, Flags, Keys, Observations, Rows, Transition
 from nappingrl.errors import BadAgentError, BadObservationError
 
 Layer = tuple[NDArray[np.float32], NDArray[np.float32]]  # (inputs, outputs), (outputs,)
@@ -62,10 +62,26 @@ class Agent(ABC):
     key_shapes: Mapping[str, tuple[int, ...]] = MappingProxyType({})
     sha256: str
     source: str | None = None
+    has_memory: bool = False
+    """Whether it learns by itself during a trial (a player with rules of its own); then only `frozen` takes it."""
 
     @abstractmethod
     def forward(self, observations: Observations) -> Decision:
         """Wanted actions, model states and preferences of m observations in one pass."""
+
+    def for_trials(self, n: int) -> "Agent":
+        """The agent as n trials use it; one that remembers returns a copy with a memory for each."""
+        return self
+
+    def start(self, rows: Rows, keys: Keys) -> None:  # noqa: B027
+        """A new trial begins in `rows`; `keys` seed what the agent draws."""
+
+    def decide(self, rows: Rows, observations: Observations) -> Decision:
+        """As `forward`, for these trials."""
+        return self.forward(observations)
+
+    def watch(self, rows: Rows, transition: Transition, detected: Flags) -> None:  # noqa: B027
+        """One step was executed."""
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
         """Named weights, for methods that learn (empty where the agent cannot export them)."""

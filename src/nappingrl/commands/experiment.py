@@ -26,7 +26,7 @@ class List:
 
     def __call__(self) -> None:
         """Print the tables."""
-        from nappingrl.agents import zoo_names
+        from nappingrl import players
         from nappingrl.methods.napping import SPACES
         from nappingrl.principles import RULES
         from nappingrl.registry import detectors, domains, methods
@@ -35,7 +35,7 @@ class List:
         found: dict[str, Any] = {
             "domains": {
                 name: {
-                    "agents": zoo_names(name),
+                    "agents": players.names(name),
                     "novelties": {n.name: n.description for n in kind.novelties.values()},
                     "scores": {s.name: s.description for s in kind.scores.values()},
                     "defaults": asdict(kind.defaults),
@@ -116,7 +116,7 @@ class Run:
 
     def __call__(self) -> None:
         """Run, then print the summary."""
-        from nappingrl.agents import load
+        from nappingrl.players import load
         from nappingrl.report import page
         from nappingrl.report.summary import summarise_folder
         from nappingrl.trials.launch import default_workers, run_into

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from nappingrl.agents.base import Agent
 from nappingrl.arrays import Actions, Decision, Flags, Floats, Keys, Observations, Rows, Transition
-from nappingrl.errors import BadSpecError
+from nappingrl.errors import BadAgentError, BadSpecError
 from nappingrl.registry import check_name
 from nappingrl.score import Score
 
@@ -80,23 +80,28 @@ class Method:
 
     role: ClassVar[str] = "method"
     """method, baseline, control or ceiling: how reports read its results."""
+    takes_players: ClassVar[bool] = False
+    """Whether agents with a memory of their own are allowed."""
     privileged = False
     """True hands the world's expert and true parameters to the method: for ceilings only."""
     options: ClassVar[Mapping[str, Option]] = {}
     """The options it takes, by name."""
 
     def __init__(self, agent: Agent, info: Info, n: int) -> None:
-        self.agent, self.info, self.n = agent, info, n
+        if agent.has_memory and not self.takes_players:
+            raise BadAgentError(f"agent {agent.name} plays by rules of its own; allowed method for it: frozen")
+        self.agent, self.info, self.n = agent.for_trials(n), info, n
 
     def start(self, rows: Rows, keys: Keys) -> None:
         """A new trial begins in `rows`: forget everything. `keys` seed what the method draws."""
+        self.agent.start(rows, keys)
 
     def reveal(self, rows: Rows, parameters: Floats) -> None:
         """The true parameters (m, p) of the worlds of `rows`; called for privileged methods only."""
 
     def forward(self, rows: Rows, observations: Observations) -> Decision:
         """What the trained agent wants. Learners with weights of their own per trial override this."""
-        return self.agent.forward(observations)
+        return self.agent.decide(rows, observations)
 
     def act(self, rows: Rows, observations: Observations, decision: Decision) -> Actions:
         """The actions to execute."""
@@ -104,6 +109,7 @@ class Method:
 
     def learn(self, rows: Rows, transition: Transition, detected: Flags) -> None:
         """One step was executed; called on every step, before the novelty too."""
+        self.agent.watch(rows, transition, detected)
 
     def end_episode(self, rows: Rows) -> None:
         """An episode ended in `rows`."""

@@ -1,0 +1,22 @@
+"""Agents that play by rules of their own, beside those with a network; each knows its domain."""
+
+from typing import Any
+
+from nappingrl import agents
+from nappingrl.agents.base import Agent
+from nappingrl.registry import players
+
+
+def names(domain: str) -> list[str]:
+    """All agents there are for a domain: those with shipped weights, then the players."""
+    prefix = f"{domain}-"
+    own = [name.removeprefix(prefix) for name in players.names() if name.startswith(prefix)]
+    return agents.zoo_names(domain) + own
+
+
+def load(agent: Any, domain: str) -> Agent:
+    """A player of the domain by its name, else whatever `agents.load` finds."""
+    if isinstance(agent, str) and f"{domain}-{agent}" in players.names():
+        player: Agent = players.get(f"{domain}-{agent}")()
+        return player
+    return agents.load(agent, domain)

@@ -95,17 +95,20 @@ class Principles:
         self.n_open[rows] = 0
 
     def select(
-        self, rows: Rows, model_states: ModelStates, wanted: Actions, order: Actions | None = None
-    ) -> tuple[Actions, Rows]:
+        self, rows: Rows, model_states: ModelStates, wanted: Actions, order: Actions | None = None,
+        mask: NDArray[np.bool_] | None = None,
+    ) -> tuple[Actions, Rows]:  # fmt: skip
         """Algorithm 1: the actions to execute, and the region that each was taken from (-1: none).
 
         An open principle draws a candidate from the trial's own random stream; with `order` (m, n_actions) it takes
-        the first one in that order.
+        the first one in that order. `mask` (m, n_actions) leaves out candidates that make no sense now; where none is
+        left the wanted action is taken.
         """
         actions, regions = wanted.copy(), np.full(len(rows), -1)
         _select(
             self._sites.plots, self._book, self._rule, self._is_same_key, rows, model_states, wanted,
-            _NO_ORDER if order is None else order, self._streams.keys, self._streams.draws, actions, regions,
+            _NO_ORDER if order is None else order, _NO_MASK if mask is None else mask, self._streams.keys,
+            self._streams.draws, actions, regions,
         )  # fmt: skip
         return actions, regions
 
@@ -162,6 +165,7 @@ class Principles:
 
 
 _NO_ORDER = np.zeros((0, 0), np.int64)
+_NO_MASK = np.zeros((0, 0), np.bool_)
 
 
 # ---------------------------------------------------------------------------------------------------- Algorithm 1
@@ -170,7 +174,7 @@ _NO_ORDER = np.zeros((0, 0), np.int64)
 @njit(cache=True)
 def _select(
     plots: Plots, book: Book, rule: int, is_same_key: bool, rows: Rows, model_states: ModelStates, wanted: Actions,
-    order: Actions, keys: Keys, draws: Keys, actions: Actions, regions: Rows,
+    order: Actions, mask: NDArray[np.bool_], keys: Keys, draws: Keys, actions: Actions, regions: Rows,
 ) -> None:  # fmt: skip
     for m in range(rows.shape[0]):
         row = rows[m]
@@ -185,6 +189,10 @@ def _select(
         eligible = book.candidates[page, j]
         if rule == _FALLBACK and _size(eligible) > 1:
             eligible = eligible & ~book.tested[page, j]
+        if mask.shape[0]:
+            eligible = eligible & mask[m]
+            if _size(eligible) == 0:
+                continue
         if order.shape[0]:
             actions[m] = _first(eligible, order[m])
         elif _size(eligible) == 1:

@@ -33,6 +33,12 @@ class Score:
     description: str = ""
     controller: Callable[[Observations], Actions] | None = None
     """The policy that who wrote the score had in mind: what can be had without learning (method `controller`)."""
+    supremum_of: Callable[[Observations], Floats] | None = None
+    """sup(Eval) of each state, where it differs; else it is `supremum` everywhere."""
+
+    def suprema(self, observations: Observations) -> float | Floats:
+        """The best scores that can be had in these states."""
+        return self.supremum if self.supremum_of is None else self.supremum_of(observations)
 
     def __call__(
         self,

@@ -302,5 +302,7 @@ def test_napping_wiped_counts_the_episode_s_own_regions(domain: str, agent_for: 
     assert (wiped["regions"] <= wiped["length"]).all()
     first = pl.col("episode") == 0
     assert_frame_equal(wiped.filter(first).drop("trial"), kept.filter(first).drop("trial"))
+    if domain == "angrybirds":
+        return  # a step is an episode there, and one region may do for all of them
     last = pl.col("episode") == 5
     assert wiped.filter(last)["regions"].sum() < kept.filter(last)["regions"].sum()

@@ -43,10 +43,10 @@ def deep_agent() -> MlpAgent:
 @pytest.mark.parametrize(
     ("method", "default", "other"),
     [
-        ("napping", {"choice": "random"}, {"choice": "preference"}),
+        ("napping", {"choice": "paper"}, {"choice": "preference"}),
         ("napping", {"search": "any"}, {"search": "same-key"}),
-        ("napping", {"choice": "random", "search": "any"}, {"layer": 1}),
-        ("napping-wiped", {"choice": "random"}, {"choice": "preference"}),
+        ("napping", {"choice": "paper", "search": "any"}, {"layer": 1}),
+        ("napping-wiped", {"choice": "paper"}, {"choice": "preference"}),
         ("replay-success", {"epsilon": 0.25}, {"epsilon": 0.3}),
         ("replay-success", {"epsilon": "0.25"}, {"epsilon": "0.5"}),
         ("replay-success", {"epsilon": "2.5e-1"}, {"epsilon": 0}),
@@ -126,7 +126,7 @@ def run(agent_zip: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tup
         (("choice=preference",), {"choice": "preference"}),
         (("search=same-key", "choice=preference", "layer=1"),
          {"choice": "preference", "search": "same-key", "layer": 1}),
-        (("choice=random", "search=same-key"), {"search": "same-key"}),
+        (("choice=paper", "search=same-key"), {"search": "same-key"}),
     ],
 )  # fmt: skip
 def test_options_on_the_command_line(

@@ -75,6 +75,8 @@ class Domain(ABC):
     scores: ClassVar[Mapping[str, Score]]
     detector_limits: ClassVar[tuple[float, float]]
     """The paper's rolling mean alarms below the first and above the second."""
+    order: ClassVar[NDArray[np.int64] | None] = None
+    """For each action all others in the order in which a person would try them instead; None: there is none."""
     defaults: ClassVar[Defaults]
     expert_name: ClassVar[str] = ""
     """module:class of a controller that knows the true parameters, for the ceilings; empty: there is none."""

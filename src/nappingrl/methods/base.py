@@ -71,6 +71,10 @@ class Info:
     options: dict[str, Any] = field(default_factory=dict)
     expert: Expert | None = None
     """Only handed to privileged methods."""
+    mask: Callable[[Observations], NDArray[np.bool_] | None] | None = None
+    """Which actions make sense in m observations (m, actions), or None where all do."""
+    order: NDArray[np.int64] | None = None
+    """For each wanted action all actions in the order in which a person would try them instead."""
     won: Callable[[Rows, Flags, Floats], Flags] | None = None
     """Which ended episodes (lengths, terminated, returns) are a success; None where nobody knows."""
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from nappingrl.agents.base import Agent
 from nappingrl.arrays import Actions, Decision, Flags, Floats, Keys, Observations, Rows, Transition, take
-from nappingrl.errors import BadSpecError
+from nappingrl.errors import BadAgentError, BadSpecError
 from nappingrl.methods.base import Info, Method, Option
 from nappingrl.principles import Principles
 from nappingrl.registry import check_name
@@ -25,9 +25,10 @@ class Napping(Method):
 
     options: ClassVar[Mapping[str, Option]] = {
         "choice": Option(
-            "random",
-            "how an open principle tries its candidates: at random (the paper) or in the agent's own order",
-            ("random", "preference"),
+            "paper",
+            "how an open principle tries its candidates: as in the paper (at random, or in the order that the world "
+            "has), at random, or in the agent's own order",
+            ("paper", "random", "preference"),
         ),
         "search": Option(
             "any",
@@ -45,9 +46,11 @@ class Napping(Method):
     def __init__(self, agent: Agent, info: Info, n: int) -> None:
         layer = info.options.get("layer")
         super().__init__(agent if layer is None else agent.at_layer(int(layer)), info, n)
+        if not self.agent.embedding_dim and info.space == "embedding":
+            raise BadAgentError(f"agent {agent.name} has no embedding; method napping needs one, or space=raw")
         agent = self.agent
         self._is_raw = check_name("space", info.space, SPACES) == "raw"
-        self._by_preference = self.option("choice") == "preference"
+        self._choice = self.option("choice")
         observation_dim = math.prod(info.observation_shape) if info.observation_shape else 0
         if self._is_raw and not observation_dim:
             raise BadSpecError("space 'raw' needs observations that are one array; use space='embedding'")
@@ -66,10 +69,18 @@ class Napping(Method):
         if not self.principles.n_regions[rows].any():
             self._regions[rows] = -1
             return decision.actions
-        order = np.argsort(-decision.preferences, axis=1, kind="stable") if self._by_preference else None
         points = self._points(observations, decision)
-        actions, self._regions[rows] = self.principles.select(rows, points, decision.actions, order)
+        order, mask = self._order(decision), self.info.mask(observations) if self.info.mask is not None else None
+        actions, self._regions[rows] = self.principles.select(rows, points, decision.actions, order, mask)
         return actions
+
+    def _order(self, decision: Decision) -> NDArray[np.int64] | None:
+        """In which order candidates are tried, per row; None: at random."""
+        if self._choice == "preference":
+            return np.argsort(-decision.preferences, axis=1, kind="stable")
+        if self._choice == "paper" and self.info.order is not None:
+            return self.info.order[decision.actions]
+        return None
 
     def learn(self, rows: Rows, transition: Transition, detected: Flags) -> None:
         """Algorithm 2, for the rows where the novelty was detected."""
@@ -87,7 +98,7 @@ class Napping(Method):
             self._regions[rows],
             scores,
             self.info.score.threshold,
-            self.info.score.supremum,
+            self.info.score.suprema(observations),
             observations.reshape(len(rows), -1) if self._situation_dim else None,
         )
 

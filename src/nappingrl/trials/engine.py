@@ -190,5 +190,7 @@ def make_info(domain: type[Domain], run: RunSpec, privileged: bool) -> Info:
         space=run.space,
         options=run.options,
         expert=domain.expert() if privileged else None,
+        mask=domain.mask,
+        order=domain.order,
         won=domain.won,
     )

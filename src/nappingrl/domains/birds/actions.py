@@ -66,6 +66,21 @@ def join(slot: int, trajectory: int, offset: int) -> int:
     return slot * PER_OBJECT + trajectory * len(OFFSETS) + OFFSETS.index(offset)
 
 
+def candidate_order() -> NDArray[np.int64]:
+    """For each action all actions as the paper tries them instead.
+
+    Other objects first, then the other trajectory with each object, then other offsets.
+    """
+    order = np.empty((N_ACTIONS, N_ACTIONS), np.int64)
+    for action in range(N_ACTIONS):
+        slot, trajectory, offset = split(action)
+        slots = [(slot + i) % N_SLOTS for i in range(N_SLOTS)]
+        ways = [trajectory, 1 - trajectory]
+        offsets = [offset, *(other for other in OFFSETS if other != offset)]
+        order[action] = [join(s, t, o) for o in offsets for t in ways for s in slots]
+    return order
+
+
 class Targets:
     """The objects of one level, each in a slot that it keeps until the level ends.
 

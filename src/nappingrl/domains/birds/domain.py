@@ -46,6 +46,10 @@ def _goals(obs: Observations, action: Actions, obs2: Observations, reward: Float
     return _destroyed(obs, obs2, aim.GOALS) + reward
 
 
+def _goals_left(obs: Observations) -> Floats:
+    return np.rint(obs[:, aim.GOALS].astype(np.float64) * aim.MOST_COUNTED) + 1.0
+
+
 def _destroyed(obs: Observations, obs2: Observations, column: int) -> Floats:
     return np.rint((obs[:, column].astype(np.float64) - obs2[:, column]) * aim.MOST_COUNTED)
 
@@ -73,11 +77,14 @@ class AngryBirds(Domain):
     scores = {  # noqa: RUF012
         score.name: score
         for score in (
-            Score("goal", _goals, 1.0, inf, "things destroyed that must be, and 1 for the level"),
+            Score(
+                "goal", _goals, 1.0, inf, "things destroyed that must be, and 1 for the level", supremum_of=_goals_left
+            ),
             Score("paper", _pigs, 1.0, inf, "pigs destroyed by the shot"),
         )
     }
     detector_limits = (0.7, inf)
+    order = aim.candidate_order()
     defaults = Defaults(
         agent="dqn", novelty="taller-slingshot", score="goal", rule="fallback", space="embedding"
     )  # fmt: skip

@@ -72,7 +72,7 @@ def green_egg(rng: Rng) -> Items:
 
 
 def bone(rng: Rng) -> Items:
-    """A pig on a ledge and two birds. The second bird is for the bone on the ground behind."""
+    """A pig on a ledge and two birds. The second bird is for the bone on the ground before it."""
     x, top, items = _pig_on_ledge(rng, (-2.0, -2.4), (3.0, -1.4))
     return [*items, _roof(x, top), *_litter(rng, x + 4.5, x + 6.5, 1)]
 
@@ -85,7 +85,7 @@ def taller_slingshot(rng: Rng) -> Items:
 
 
 def pig_color(rng: Rng) -> Items:
-    """A pig on a ledge with a block on the ground before it and two behind: the pig is the third from the left."""
+    """A pig on a ledge, a block on the ground before it, two behind: after block, roof and ledge it is the fourth."""
     x, top, items = _pig_on_ledge(rng, (-1.0, -2.0), (4.0, 0.0))
     around = _litter(rng, x - 3.5, x - 2.0, 1) + _litter(rng, x + 1.5, x + 5.0, 2)
     return [*items, _roof(x, top), *around]

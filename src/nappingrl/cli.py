@@ -1,4 +1,7 @@
-"""The command line: `napping list | run | report | figure | replay | paper | claims | export | train | bench`."""
+"""`napping list | run | report | figure | replay | paper | claims | export | train | bench | birds`.
+
+The commands are in `nappingrl.commands`.
+"""
 
 import sys
 from typing import Annotated, Protocol
@@ -7,6 +10,7 @@ import tyro
 from tyro.conf import subcommand
 
 import nappingrl
+from nappingrl.commands.birds import Birds
 from nappingrl.commands.develop import Bench, Train
 from nappingrl.commands.experiment import List, Replay, Run
 from nappingrl.commands.figure import Figure
@@ -36,7 +40,10 @@ def main(arguments: list[str] | None = None) -> None:
         | Annotated[Export, subcommand("export")]
         | Annotated[Train, subcommand("train")]
         | Annotated[Bench, subcommand("bench")]
+        | Birds
     )
+    if (arguments := sys.argv[1:] if arguments is None else arguments) == ["birds"]:
+        arguments = ["birds", "--help"]
     command: Command = tyro.cli(commands, prog="napping", description=nappingrl.__doc__, args=arguments)
     try:
         command()

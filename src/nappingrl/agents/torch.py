@@ -4,7 +4,7 @@ import hashlib
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -24,6 +24,8 @@ Batch = NDArray[Any] | dict[str, NDArray[Any]]  # (m, *shape), or one such array
 class TorchBackedAgent(Agent):
     """Runs a torch network on padded blocks of constant size, without gradients."""
 
+    block: ClassVar[int] = BLOCK
+
     def forward(self, observations: Batch) -> Decision:
         """Wanted actions, model states and preferences of m observations (arrays, or a dictionary of them)."""
         self._check(observations)
@@ -33,9 +35,9 @@ class TorchBackedAgent(Agent):
             return Decision(np.empty(0, np.int64), *empty)
         parts: list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]] = []
         with torch.no_grad():
-            for first in range(0, m, BLOCK):
-                tensors = self._pass(_block(observations, first, min(first + BLOCK, m)))
-                rows = min(BLOCK, m - first)
+            for first in range(0, m, self.block):
+                tensors = self._pass(_block(observations, first, min(first + self.block, m), self.block))
+                rows = min(self.block, m - first)
                 actions, states, preferences = (tensor[:rows].detach().cpu().numpy() for tensor in tensors)
                 parts.append((actions, states, preferences))
         actions, states, preferences = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -154,11 +156,11 @@ def _length(observations: Batch) -> int:
     return lengths.pop()
 
 
-def _block(observations: Batch, first: int, last: int) -> Batch:
-    """Rows first..last, the last one repeated up to BLOCK rows."""
+def _block(observations: Batch, first: int, last: int, size: int) -> Batch:
+    """Rows first..last, the last one repeated up to `size` rows."""
     if isinstance(observations, dict):
-        return {key: np.asarray(_block(values, first, last)) for key, values in observations.items()}
-    rows = np.minimum(np.arange(first, first + BLOCK), last - 1)
+        return {key: np.asarray(_block(values, first, last, size)) for key, values in observations.items()}
+    rows = np.minimum(np.arange(first, first + size), last - 1)
     return np.ascontiguousarray(observations[rows])
 
 

@@ -5,15 +5,13 @@ those evaluations is kept (the later one where two are equal).
 """
 
 import platform
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import gymnasium
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.base_class import BaseAlgorithm
@@ -26,6 +24,7 @@ from nappingrl.agents import zoo
 from nappingrl.agents.base import Agent
 from nappingrl.agents.mlp import MlpAgent, Normaliser, policy_layers
 from nappingrl.agents.sb3 import DEFAULT_ACTIVATION
+from nappingrl.agents.threads import one_thread
 from nappingrl.agents.torch import to_numpy
 from nappingrl.errors import BadSpecError
 from nappingrl.registry import check_name
@@ -49,8 +48,12 @@ def train(
     total_steps: int | None = None,
     on_progress: OnProgress | None = None,
     on_evaluation: OnEvaluation | None = None,
+    tensorboard: Path | None = None,
 ) -> dict[str, Any]:
-    """Train an agent by its recipe, write <domain>-<agent>.npz and its card into `out`, and return the card."""
+    """Train an agent by its recipe, write <domain>-<agent>.npz and its card into `out`, and return the card.
+
+    `total_steps` are episodes for recipes that count those; `tensorboard` is a folder for curves of the training.
+    """
     recipes = zoo.recipes()
     names = [stem.removeprefix(f"{domain}-") for stem in recipes if stem.startswith(f"{domain}-")]
     check_name("domain with training recipes", domain, {stem.split("-")[0] for stem in recipes})
@@ -58,13 +61,17 @@ def train(
     if total_steps is not None and total_steps < 1:
         raise BadSpecError(f"total_steps is {total_steps}; at least 1 is needed")
     recipe = recipes[f"{domain}-{agent}"]
-    changed = {"seed": seed, "total_steps": total_steps}
+    changed = {"seed": seed, ("episodes" if "episodes" in recipe else "total_steps"): total_steps}
     if "reads" in recipe:
         if any(value is not None for value in changed.values()) or recipe["reads"] not in zoo.zoo_names(domain, out):
-            train(domain, recipe["reads"], out, seed, total_steps, on_progress, on_evaluation)
+            train(domain, recipe["reads"], out, seed, total_steps, on_progress, on_evaluation, tensorboard)
         return _other_reading(domain, agent, recipe, out)
     recipe = recipe | {key: value for key, value in changed.items() if value is not None}
-    weights, normaliser, step = _learn(recipe, on_progress, on_evaluation)
+    if recipe["algorithm"] == "MaskedDQN":
+        from nappingrl.agents.masked_training import train_masked
+
+        return train_masked(domain, agent, recipe, out, on_progress, on_evaluation, tensorboard)
+    weights, normaliser, step = _learn(recipe, on_progress, on_evaluation, tensorboard)
     options = "".join(f" --{key.replace('_', '-')} {value}" for key, value in changed.items() if value is not None)
     about = _card(domain, agent, recipe, weights, normaliser)
     about |= {"checkpoint_step": step, "command": f"napping train {domain} {agent}{options}"}
@@ -140,12 +147,15 @@ class _KeepBest(BaseCallback):
 
 
 def _learn(
-    recipe: dict[str, Any], on_progress: OnProgress | None, on_evaluation: OnEvaluation | None
+    recipe: dict[str, Any],
+    on_progress: OnProgress | None,
+    on_evaluation: OnEvaluation | None,
+    tensorboard: Path | None,
 ) -> tuple[dict[str, NDArray[np.float32]], Normaliser | None, int]:
     """Train, and return the best checkpoint: weights, normaliser, step."""
     options = {key: _schedule(value) for key, value in recipe["hyperparameters"].items()}
     keep = _KeepBest(recipe, on_progress, on_evaluation)
-    with _one_thread():
+    with one_thread():
         envs: VecEnv = make_vec_env(
             recipe["env"],
             n_envs=recipe["n_envs"],
@@ -160,6 +170,7 @@ def _learn(
             policy_kwargs={"net_arch": recipe["net_arch"]},
             seed=recipe["seed"],
             device="cpu",
+            tensorboard_log=None if tensorboard is None else str(tensorboard),
             **options,
         )
         model.learn(recipe["total_steps"], callback=keep)
@@ -234,14 +245,3 @@ def _card(
         },
         "versions": {"python": platform.python_version()} | {package: version(package) for package in PACKAGES},
     }
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """More torch threads would be slower at these sizes, and another number of them gives other bits."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)

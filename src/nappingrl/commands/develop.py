@@ -28,7 +28,9 @@ class Train:
     seed: int | None = None
     """Default: the recipe's."""
     total_steps: int | None = None
-    """Default: the recipe's."""
+    """Default: the recipe's. Episodes where the recipe counts those."""
+    tensorboard: Path | None = None
+    """Folder for curves of the training that TensorBoard shows."""
 
     def __call__(self) -> None:
         """Train, then print the card."""
@@ -40,8 +42,9 @@ class Train:
             raise MissingExtraError(f'training needs {error.name}: pip install "nappingrl[sb3]"') from error
         with progress(f"train {self.domain} {self.agent}") as on_progress:
             card = train(
-                self.domain, self.agent, self.out, seed=self.seed, total_steps=self.total_steps, on_progress=on_progress
-            )
+                self.domain, self.agent, self.out, seed=self.seed, total_steps=self.total_steps,
+                on_progress=on_progress, tensorboard=self.tensorboard,
+            )  # fmt: skip
         print(json.dumps(card, indent=2))
 
 

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nappingrl.errors import BadAgentError, UnknownNameError
+from nappingrl.errors import BadAgentError, MissingExtraError, UnknownNameError
 from nappingrl.registry import check_name
 
 if TYPE_CHECKING:
-    from nappingrl.agents.mlp import MlpAgent, Normaliser
+    from nappingrl.agents.base import Agent
+    from nappingrl.agents.mlp import Normaliser
 
 
 def zoo_names(domain: str | None = None, folder: Path | None = None) -> list[str]:
@@ -53,7 +54,7 @@ def recipes() -> dict[str, dict[str, Any]]:
 
 def read(
     name: str, domain: str | None = None, normaliser: str | Path | None = "auto", folder: Path | None = None
-) -> "MlpAgent":
+) -> "Agent":
     """A shipped agent; its weights are compared with the card."""
     from nappingrl.agents.mlp import MlpAgent, policy_layers
 
@@ -64,6 +65,8 @@ def read(
         with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             content = {key: arrays[key] for key in arrays.files}
         weights = {key: value for key, value in content.items() if not key.startswith("normaliser.")}
+        if "network" in about:
+            return _network_agent(name, about, weights)
         _, layers = policy_layers(weights, about["n_actions"])
         own = _normaliser(content) if about["normaliser"] else None
         recipe = about["recipe"]
@@ -80,7 +83,21 @@ def read(
     return MlpAgent(name, layers, about["activation"], other, weights, known)
 
 
-def read_card(path: Path, normaliser: str | Path | None = "auto") -> "MlpAgent":
+def _network_agent(name: str, about: dict[str, Any], weights: dict[str, NDArray[np.float32]]) -> "Agent":
+    """An agent whose network torch runs."""
+    try:
+        from nappingrl.agents.networks import NetworkAgent
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(f'agent {name} needs {error.name}: pip install "nappingrl[sb3]"') from None
+    agent = NetworkAgent(name, about["network"], weights)
+    if agent.sha256 != about["sha256"]:
+        raise BadAgentError(
+            f"the weights of '{name}' do not match its card's sha256; reinstall nappingrl or train it again"
+        )
+    return agent
+
+
+def read_card(path: Path, normaliser: str | Path | None = "auto") -> "Agent":
     """An agent that `napping train` put into a folder, by the path of its card."""
     if not path.is_file():
         raise BadAgentError(f"agent card '{path}' does not exist; give the .json that `napping train --out` wrote")

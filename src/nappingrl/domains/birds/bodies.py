@@ -1,6 +1,6 @@
 """The objects of a world as Box2D bodies."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import radians
 from typing import Any
 
@@ -33,10 +33,6 @@ class Body:
     vx: float = 0.0
     vy: float = 0.0
     """Velocity after the last step."""
-    fast_squared: float = 0.0
-    """Square of the speed from which on its touches are looked at."""
-    touching: set["Body"] = field(default_factory=set)
-    """What it touched after the last step; kept only while it moves fast."""
     is_dead: bool = False
 
     @property
@@ -74,6 +70,36 @@ COLOURS = {
     "TNT": "tnt",
     "Platform": "platform",
 }
+
+
+class Touches(box2d.b2ContactListener):  # type: ignore[misc]
+    """Which bodies have begun to touch, told by Box2D."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._begun: dict[tuple[int, int], tuple[Body, Body]] = {}
+
+    def BeginContact(self, contact: Any) -> None:  # noqa: N802
+        """Called within a step."""
+        one, two = contact.fixtureA.body, contact.fixtureB.body
+        if len(one.fixtures) + len(two.fixtures) > 2 and _is_touching_elsewhere(one, two, contact):
+            return
+        a, b = one.userData, two.userData
+        self._begun[min(a.id, b.id), max(a.id, b.id)] = a, b
+
+    def take(self) -> dict[tuple[int, int], tuple[Body, Body]]:
+        """Those of the step that is over, by their ids."""
+        begun, self._begun = self._begun, {}
+        return begun
+
+
+def _is_touching_elsewhere(one: Any, two: Any, contact: Any) -> bool:
+    """Whether two bodies, of which one has several parts, touch already."""
+    fixtures = {(contact.fixtureA, contact.fixtureB)}
+    return any(
+        edge.other == two and edge.contact.touching and (edge.contact.fixtureA, edge.contact.fixtureB) not in fixtures
+        for edge in one.contacts
+    )
 
 
 class Maker:

@@ -14,4 +14,4 @@ except ImportError as error:
 b2World = Box2D.b2World  # noqa: N816
 b2CircleShape = Box2D.b2CircleShape  # noqa: N816
 b2PolygonShape = Box2D.b2PolygonShape  # noqa: N816
-b2Distance = Box2D.b2Distance  # noqa: N816
+b2ContactListener = Box2D.b2ContactListener  # noqa: N816

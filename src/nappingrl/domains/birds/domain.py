@@ -46,6 +46,11 @@ def _goals(obs: Observations, action: Actions, obs2: Observations, reward: Float
     return _destroyed(obs, obs2, aim.GOALS) + reward
 
 
+def _at_the_first(obs: Observations) -> Actions:
+    """Straight at the first object, which is a pig where there is one."""
+    return np.full(len(obs), aim.join(0, 0, 0))
+
+
 def _goals_left(obs: Observations) -> Floats:
     return np.rint(obs[:, aim.GOALS].astype(np.float64) * aim.MOST_COUNTED) + 1.0
 
@@ -78,11 +83,12 @@ class AngryBirds(Domain):
         score.name: score
         for score in (
             Score(
-                "goal", _goals, 1.0, inf, "things destroyed that must be, and 1 for the level", supremum_of=_goals_left
+                "goal", _goals, 1.0, inf, "things destroyed that must be, and 1 for the level", _at_the_first,
+                _goals_left,
             ),
-            Score("paper", _pigs, 1.0, inf, "pigs destroyed by the shot"),
+            Score("paper", _pigs, 1.0, inf, "pigs destroyed by the shot", _at_the_first),
         )
-    }
+    }  # fmt: skip
     detector_limits = (0.7, inf)
     order = aim.candidate_order()
     defaults = Defaults(
@@ -91,6 +97,8 @@ class AngryBirds(Domain):
 
     def __init__(self, n: int) -> None:
         super().__init__(n)
+        self.levels = (0, LEVELS)
+        """Which numbers of each template may come, from-to; a training may keep some for later."""
         self._worlds: list[World | None] = [None] * n
         self._targets = [aim.Targets() for _ in range(n)]
         self._observations = np.zeros((n, aim.N_OBSERVATIONS), np.float32)
@@ -99,7 +107,7 @@ class AngryBirds(Domain):
         """A level of the row's template, or of any; changed parameters take effect here."""
         from nappingrl.domains.birds.world import World
 
-        names = list(TEMPLATES)
+        names, (first, last) = list(TEMPLATES), self.levels
         for row, (which, number) in zip(rows.tolist(), uniforms.tolist(), strict=True):
             parameters = dict(zip(self.parameters, self._parameters[row].tolist(), strict=True))
             template = parameters.pop("template")
@@ -107,7 +115,9 @@ class AngryBirds(Domain):
                 raise BadSpecError(f"template {template:g} of angrybirds; allowed: 0 (any), 1 to {len(names)}")
             name = names[int(template) - 1] if template else names[int(which * len(names))]
             strengths = {name: parameters[_parameter(name)] for name in KINDS}
-            self._worlds[row] = World(make_level(name, int(number * LEVELS)), PRESET, make_change(strengths))
+            self._worlds[row] = World(
+                make_level(name, first + int(number * (last - first))), PRESET, make_change(strengths)
+            )
             self._targets[row] = aim.Targets()
             self._look(row)
 

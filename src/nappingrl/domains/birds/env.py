@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from nappingrl.domains.birds.domain import AngryBirds
 from nappingrl.domains.birds.picture import draw
+from nappingrl.domains.birds.templates import LEVELS
 from nappingrl.domains.env import Array, DomainEnv
 from nappingrl.registry import check_name
 
@@ -17,13 +18,17 @@ class BirdsEnv(DomainEnv):
     """One level at a time; `info["action_mask"]` tells which actions aim at something that is there.
 
     `reward` is what a step gives: pigs destroyed by the shot ("pigs"), 1 for the shot that wins the level ("win"), or
-    the points of the game in thousands ("score").
+    the points of the game in thousands ("score"). `levels` are the numbers of the levels that may come, from-to.
     """
 
     domain: AngryBirds
 
-    def __init__(self, domain: str = "angrybirds", reward: str = "pigs", render_mode: str | None = None) -> None:
+    def __init__(
+        self, domain: str = "angrybirds", reward: str = "pigs", levels: tuple[int, int] = (0, LEVELS),
+        render_mode: str | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(domain, render_mode)
+        self.domain.levels = (levels[0], levels[1])
         self._reward = check_name("reward", reward, REWARDS)
 
     def step(self, action: np.int64) -> tuple[Array, float, bool, bool, dict[str, Any]]:

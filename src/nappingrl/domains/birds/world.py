@@ -1,8 +1,7 @@
 """One level being played: Box2D underneath, damage, shots and the end of the level on top.
 
-Damage is dealt where two bodies begin to touch, by their velocities before it. Box2D tells of that by a callback for
-every contact in every step, which in Python costs more than the physics; instead the contacts of *fast* bodies are
-looked at after each step, and compared with those before. A body is fast if it could hurt another (`_harmful_speed`).
+Damage is dealt where two bodies begin to touch, by their velocities before it. Looking at what touches after each step
+would not do: a fast bird touches a thing and leaves it again within one step.
 """
 
 import weakref
@@ -11,7 +10,7 @@ from math import hypot
 from typing import Any
 
 from nappingrl.domains.birds import box2d
-from nappingrl.domains.birds.bodies import Body, Maker
+from nappingrl.domains.birds.bodies import Body, Maker, Touches
 from nappingrl.domains.birds.changes import Change
 from nappingrl.domains.birds.presets import preset_by_name
 from nappingrl.domains.birds.scene import (
@@ -33,18 +32,11 @@ STEP = 0.02
 ITERATIONS = 100, 100
 MOMENTUM_DAMAGE = 11.22
 SLOW = 0.15
-"""Units per second; a touch between bodies that are both slower does no damage."""
-LEAST_MOMENTUM = 0.5 / MOMENTUM_DAMAGE
-"""Where damage goes by momentum: what an attacker needs to hurt an object of defence 1, the least there is but for TNT.
-Half of it, because the attacker has at least half of the relative speed."""
+"""Units per second; a touch at a lower relative speed is none (ours: heaps that settle hurt nothing)."""
 DRAG_TICKS = 50
 """Time from drawing the bird to its release."""
 SHOT_TICKS = 2000
 """A shot is over at the latest then, whatever still moves."""
-JOLT = 0.5
-"""A change of velocity within one step that only a collision can bring."""
-NEAR = 0.1
-"""How far a bird can be from what it has just bounced off."""
 LONGEST_TAP_MS = 5000
 
 PIG_POINTS, BLOCK_POINTS, BIRD_POINTS = 5000, 500, 10000
@@ -76,6 +68,7 @@ class World:
         """The launched bird and what came out of it, until taken away."""
         self._b2 = box2d.b2World(gravity=(0, -GRAVITY), doSleep=True)
         weakref.finalize(self, _let_go, self._b2).atexit = False
+        self._touches = self._b2.contactListener = Touches()
         self.maker = Maker(self._b2, self.preset)
         self._ground = self.maker.ground(self.level)
         self.fixed = [self.maker.item(item) for item in self.level.items if item.kind == "platform"]
@@ -83,8 +76,6 @@ class World:
         self.waiting = [(self.maker.new_id(), type_) for type_ in self.level.birds]
         self._shot: Shot | None = None
         self._is_mortal = False
-        for body in self.moving:
-            body.fast_squared = self._harmful_speed(body) ** 2
         self._run_until_still(round(self.preset.immortal / STEP))
         self._is_mortal = True
 
@@ -189,7 +180,6 @@ class World:
         """Give a bird, or what came out of one, its velocity."""
         bird.b2.linearVelocity = (vx, vy)
         bird.vx, bird.vy = vx, vy
-        bird.fast_squared = self._harmful_speed(bird) ** 2
         self.flying.append(bird)
 
     def settle(self, on_step: OnStep | None = None, until_won: bool = False) -> None:
@@ -246,48 +236,28 @@ class World:
             bird.b2.ApplyForceToCenter(wind, False)
 
     def _collide(self) -> None:
-        """Find what has begun to touch in this step, and deal the damage."""
-        hits: dict[tuple[int, int], tuple[Body, Body]] = {}
-        after: list[tuple[Body, float, float]] = []
+        """Deal the damage of what has begun to touch in this step, and see what has left the world."""
+        hits = self._touches.take()
+        for ids in sorted(hits):  # not as found: the order of a level's objects must not matter
+            self._hit(*hits[ids])
+        half = self.level.width * WORLD_WIDTH / 2
         for body in self.moving + self.flying:
             b2 = body.b2
             if not b2.awake:
-                if body.vx or body.vy:
-                    after.append((body, 0.0, 0.0))
+                body.vx = body.vy = 0.0
                 continue
             velocity = b2.linearVelocity
-            vx, vy = velocity.x, velocity.y
-            was_fast = body.vx * body.vx + body.vy * body.vy > body.fast_squared
-            is_fast = vx * vx + vy * vy > body.fast_squared
-            after.append((body, vx, vy))
-            if was_fast or is_fast:
-                touching = {edge.other.userData for edge in b2.contacts if edge.contact.touching}
-                if was_fast:
-                    new = touching - body.touching
-                    if not new and abs(vx - body.vx) + abs(vy - body.vy) > JOLT:
-                        new = _bounced_off(body)
-                    for other in new:
-                        hits[min(body.id, other.id), max(body.id, other.id)] = body, other
-                body.touching = touching
-        for ids in sorted(hits):  # not as found: the order of a set is not the same in every process
-            self._hit(*hits[ids])
-        for body, vx, vy in after:
-            body.vx, body.vy = vx, vy
-        half = self.level.width * WORLD_WIDTH / 2
-        for body, _, _ in after:
-            if abs(body.b2.position.x) - body.half_width > half:
+            body.vx, body.vy = velocity.x, velocity.y
+            if abs(b2.position.x) - body.half_width > half:
                 self.remove(body)
         self.bury()
-
-    def _harmful_speed(self, body: Body) -> float:
-        if self.preset.by_mass and not any(other.kind == "tnt" for other in self.moving):
-            return max(SLOW, LEAST_MOMENTUM / body.mass)
-        return SLOW
 
     def _hit(self, one: Body, two: Body) -> None:
         """Two bodies have begun to touch."""
         dx, dy = one.vx - two.vx, one.vy - two.vy
         speed = hypot(dx, dy)
+        if speed < SLOW:
+            return
         for body, other in ((one, two), (two, one)):
             if body.nature is None or body.is_dead:
                 continue
@@ -402,27 +372,6 @@ def _let_go(b2: Any) -> None:
     """Box2D frees its bodies with their world, but never what hangs on them: without this each world would stay."""
     for body in b2.bodies:
         body.userData = None
-
-
-def _bounced_off(body: Body) -> set[Body]:
-    """What a body touched and left again within one step, as fast bodies do: all that is near and not touched."""
-    near = set()
-    for edge in body.b2.contacts:
-        other = edge.other.userData
-        if other not in body.touching and _distance(body, other) < NEAR:
-            near.add(other)
-    return near
-
-
-def _distance(one: Body, two: Body) -> float:
-    gaps: list[float] = [
-        box2d.b2Distance(
-            shapeA=a.shape, shapeB=b.shape, transformA=one.b2.transform, transformB=two.b2.transform, useRadii=True
-        ).distance
-        for a in one.b2.fixtures
-        for b in two.b2.fixtures
-    ]
-    return min(gaps)
 
 
 def _thing(body: Body) -> Thing:

@@ -10,6 +10,7 @@ from nappingrl.cli import main
 from nappingrl.errors import UnknownNameError
 from nappingrl.report.claims import CLAIMS, FAILS, NOT_RUN, Claim, Finding
 from nappingrl.report.figures import FIGURES
+from nappingrl.trials.store import RunFolder
 
 
 @pytest.fixture
@@ -32,12 +33,15 @@ def test_from_nothing_to_figures_pages_and_claims(small: Path, capsys: pytest.Ca
     assert all(any(name in stem for stem in drawn) for name in FIGURES), "every figure is there"
     assert all(Path(file).stat().st_size > 5000 for file in found["files"])
     assert {path.parent.name for path in small.glob("*/report.html")} == {"cartpole", "crossroad", "mountaincar"}
+    command = RunFolder.open(small / "runs" / "cartpole-ppo-frozen").manifest.command
+    assert command.startswith("napping run cartpole --agent ppo --method frozen --novelty physics --trials 2 --seed 0")
     judged = json.loads((small / "claims.json").read_text())
     assert judged == found["claims"]
     assert len(judged) == len(CLAIMS)
     assert NOT_RUN in {claim["status"] for claim in judged}
     before = {part: part.stat().st_mtime_ns for part in small.rglob("*.parquet")}
     main(words)
+    main(command.split()[1:])
     assert {part: part.stat().st_mtime_ns for part in small.rglob("*.parquet")} == before, "nothing is run twice"
 
 

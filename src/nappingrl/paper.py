@@ -1,11 +1,12 @@
 """The paper's whole evaluation: every agent and method in every domain that is there, as runs below one folder."""
 
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from nappingrl.agents import load, zoo_names
-from nappingrl.registry import check_name, domains
+from nappingrl.registry import check_name
 from nappingrl.trials.launch import run_into
 from nappingrl.trials.spec import RunSpec, phases
 from nappingrl.trials.store import RunFolder
@@ -46,24 +47,30 @@ class Stage:
     @property
     def episodes(self) -> int:
         """Episodes of all its trials."""
-        return len(self.spec.trial_specs()) * sum(count for _, count in phases(self.spec.protocol))
+        return self.spec.n_trials * sum(count for _, count in phases(self.spec.protocol))
 
     @property
     def label(self) -> str:
         """What is running, in words."""
         return f"{self.spec.domain} {self.spec.agent} {self.spec.method}"
 
+    @property
+    def command(self) -> str:
+        """The same run by itself."""
+        spec = self.spec
+        options = {"agent": spec.agent, "method": spec.method, "novelty": spec.novelty, "trials": spec.trials,
+                   "seed": spec.seed, "out": self.folder}  # fmt: skip
+        words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+        return shlex.join(["napping", "run", spec.domain, *words])
+
 
 def stages(out: Path, scale: str = "quick", seed: int = 0) -> list[Stage]:
     """All runs, the cheap ones of each domain first, so that a stopped evaluation has something to show."""
-    check_name("scale", scale, TRIALS)
     found = []
-    for domain in domains.names():
+    for domain, trials in TRIALS[check_name("scale", scale, TRIALS)].items():
         for method in sorted(METHODS, key=lambda name: _COST.get(name, 1.0)):
             for agent in zoo_names(domain):
-                spec = RunSpec(
-                    domain, agent, method, "all" if domain == "crossroad" else "", TRIALS[scale][domain], seed
-                ).complete()
+                spec = RunSpec(domain, agent, method, "all" if domain == "crossroad" else "", trials, seed).complete()
                 found.append(Stage(spec, out / "runs" / f"{domain}-{agent}-{method}"))
     return found
 
@@ -80,6 +87,6 @@ def run_stages(todo: list[Stage], workers: int, on_progress: OnProgress | None =
                 on_progress(round(start + weight * done), total, label)
 
         agent = load(stage.spec.agent, stage.spec.domain)
-        folders.append(run_into(stage.folder, stage.spec, agent, workers, tell, f"napping paper (stage {stage.label})"))
+        folders.append(run_into(stage.folder, stage.spec, agent, workers, tell, stage.command))
         before += weight * stage.episodes
     return folders

@@ -2,6 +2,7 @@
 
 import pytest
 
+from nappingrl.errors import BadRunError
 from nappingrl.report.claims import CLAIMS, FAILS, HOLDS, NOT_RUN, Claim, judge
 from report.rows import make_run, steps
 
@@ -40,6 +41,22 @@ def test_no_adaptation() -> None:
     assert got == FAILS
     assert "dqn gains 131.00" in ours  # 151 - 20
     assert status("frozen agents show no adaptation", still[0]) == NOT_RUN
+
+
+def test_episodes_that_were_not_run_claim_nothing() -> None:
+    short = [make_run("cartpole", agent, "frozen", [[20.0] * 8], pre=0) for agent in ("ppo", "dqn")]
+    assert status("frozen agents show no adaptation", *short) == NOT_RUN
+
+
+def test_one_trial_has_no_other_draws_to_fail_at() -> None:
+    runs = [flat("cartpole", agent, "napping", 20, params={"length": [0.3]}) for agent in ("ppo", "dqn")]
+    assert status("NAPPING fails at very short poles", *runs) == NOT_RUN
+
+
+def test_two_runs_of_the_same_kind_are_refused() -> None:
+    run = flat("cartpole", "ppo", "frozen", 20)
+    with pytest.raises(BadRunError, match="more than one run of 'cartpole ppo frozen'"):
+        judge(CLAIMS, [run, run])  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize(("at", "expected"), [(9, HOLDS), (10, FAILS)])

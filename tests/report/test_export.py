@@ -22,7 +22,7 @@ def run(agent: Agent, tmp_path: Path) -> RunFolder:
 
 def test_sb3_reads_the_monitor_files(run: RunFolder, tmp_path: Path) -> None:
     monitor = pytest.importorskip("stable_baselines3.common.monitor")
-    files = export(run, "monitor", tmp_path / "out")
+    files = export((run.manifest, run.read()), "monitor", tmp_path / "out")
     assert [file.name for file in files] == ["0.monitor.csv", "1.monitor.csv", "2.monitor.csv"]
     rows = run.read()
     found = monitor.load_results(str(tmp_path / "out"))
@@ -31,7 +31,7 @@ def test_sb3_reads_the_monitor_files(run: RunFolder, tmp_path: Path) -> None:
 
 
 def test_wsu_columns(run: RunFolder, tmp_path: Path) -> None:
-    (file,) = export(run, "wsu", tmp_path / "out")
+    (file,) = export((run.manifest, run.read()), "wsu", tmp_path / "out")
     with file.open(newline="") as stream:
         lines = list(csv.DictReader(stream))
     assert tuple(lines[0]) == WSU_COLUMNS
@@ -48,7 +48,7 @@ def test_wsu_columns(run: RunFolder, tmp_path: Path) -> None:
 
 def test_tensorboard_reads_the_scalars(run: RunFolder, tmp_path: Path) -> None:
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    (folder,) = export(run, "tensorboard", tmp_path / "out")
+    (folder,) = export((run.manifest, run.read()), "tensorboard", tmp_path / "out")
     events = accumulator.EventAccumulator(str(folder))
     events.Reload()
     assert "trial/return_median" in events.Tags()["tensors"]
@@ -60,4 +60,4 @@ def test_tensorboard_reads_the_scalars(run: RunFolder, tmp_path: Path) -> None:
 
 def test_unknown_format(run: RunFolder, tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="Did you mean 'monitor'"):
-        export(run, "monitr", tmp_path / "out")
+        export((run.manifest, run.read()), "monitr", tmp_path / "out")

@@ -15,9 +15,9 @@ from matplotlib.image import imread
 from matplotlib.text import Text
 from scipy import stats
 
+import nappingrl
 from conftest import make_agent
 from nappingrl.cli import main
-from nappingrl.commands.figure import open_runs
 from nappingrl.errors import BadRunError, BadSpecError, UnknownNameError
 from nappingrl.report import figures
 from nappingrl.report.controls import Run
@@ -25,7 +25,7 @@ from nappingrl.report.figures import FIGURES, draw_figure
 from nappingrl.report.figures_curves import detection_delays
 from nappingrl.report.figures_method import draw_map, draw_strip, nearest_raster, plot_embedding, plot_strip, project
 from nappingrl.report.figures_values import binned
-from nappingrl.report.intervals import of_share, over_trials
+from nappingrl.report.intervals import over_trials, rate_wilson
 from nappingrl.report.style import FAILED, looks, save, settle, style
 from nappingrl.trials.launch import run_into
 from nappingrl.trials.spec import RunSpec
@@ -351,7 +351,7 @@ def test_intervals() -> None:
     np.testing.assert_allclose(found.centre - found.lower, half, rtol=0.15)
     assert np.isnan(over_trials(values[:5], "median").lower).all()
     assert np.isnan(over_trials(values[:1], "mean").upper).all()
-    share = of_share(np.array([3]), 20)
+    share = rate_wilson(np.array([3]), 20)
     ends = stats.binomtest(3, 20).proportion_ci(method="wilson")
     assert (share.lower[0], share.upper[0]) == pytest.approx((ends.low, ends.high))
 
@@ -400,6 +400,7 @@ def test_command(
     monkeypatch.chdir(tmp_path)
     folder = RunFolder.create(Path("r"), runs["cartpole"][0][0])
     folder.write(0, runs["cartpole"][0][1])
+    RunFolder.create(Path("other"), runs["mountaincar"][0][0])
     main(["figure", "cartpole-overall", "r", "--out", "f/overall.pdf"])
     assert Path("f/overall.pdf").exists()
     main(["figure", "method"])
@@ -413,6 +414,7 @@ def test_command(
         (["figure", "domains", "r"], "made without runs"),
         (["figure", "embedding-map"], "needs one run and --trial; 0 runs given"),
         (["figure", "cartpole-overall", "nowhere"], "holds no run"),
+        (["figure", "detection-delay", "r", "other"], "runs of 2 domains together (cartpole: r; mountaincar: other)"),
     ):
         with pytest.raises(SystemExit) as stopped:
             main(words)
@@ -444,14 +446,81 @@ def test_docs_have_the_command_of_every_figure() -> None:
     assert all(f"napping figure {name}" in page for name in FIGURES)
 
 
-def test_unfinished_runs_are_told(runs: Runs, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    manifest, rows = runs["cartpole"][0]
-    folder = RunFolder.create(tmp_path / "r", manifest)
-    folder.write(0, rows.filter(pl.col("number") < 3))
-    open_runs((tmp_path / "r",))
-    assert "is unfinished: 3 of 8 trials" in capsys.readouterr().err
+@pytest.mark.parametrize("name", ["cartpole-overall", "embedding-map"])
+def test_unfinished_runs_are_refused_or_told(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    nappingrl.run("cartpole", "ppo", trials=130, protocol="0+2", detector="given", out="r")
+    RunFolder.open(Path("r")).part(1).unlink()
+    words = ["figure", name, "r", "--out", "a.png"]
+    with pytest.raises(SystemExit) as stopped:
+        main(words)
+    assert stopped.value.code == 2
+    assert "r is unfinished: part-00001.parquet missing; run the command" in capsys.readouterr().err
+    assert not Path("a.png").exists()
+    main([*words, "--partial"])
+    told = "napping: r is unfinished: 128 of 130 trials; part-00001.parquet missing; the rest is used\n"
+    assert capsys.readouterr().err == told
+    assert Path("a.png").exists()
+
+
+@pytest.mark.parametrize("name", [name for name in FROM_RUNS if name != "method"])
+def test_one_trial_has_no_interval_and_says_so(name: str, runs: Runs) -> None:
+    few = [(m, rows.filter(pl.col("number") == 0)) for m, rows in needed(name, runs)]
+    few = [(m, rows.filter(pl.col("novelty") == rows["novelty"][0])) for m, rows in few]
+    canvas = FIGURES[name].plot(few)
+    check_layout(canvas)
+    words = " ".join(texts(canvas))
+    assert "95 % interval" not in words
+    assert "without interval" in words or name in ("mountaincar-map", "detection-delay")
+
+
+# ---- many runs ----------------------------------------------------------------------------------------------------
+
+
+def many(runs: list[Run], agents: int = 5) -> list[Run]:
+    """The runs again for each of some agents: too many lines for one panel."""
+    return [with_spec(run, agent=f"agent-{i}") for run in runs for i in range(agents)]
+
+
+@pytest.mark.parametrize(("domain", "pre"), [("cartpole", PRE), ("mountaincar", 0)])
+def test_overall_of_many_runs_has_a_panel_per_agent(runs: Runs, domain: str, pre: int) -> None:
+    shown = runs[domain]
+    if domain == "mountaincar":  # a level before the novelty that is far from all that comes after it
+        level = pl.when(pl.col("episode") < 0).then(-500.0).otherwise(-50.0 + pl.col("number"))
+        shown = [(m, rows.with_columns(level.alias("return"))) for m, rows in shown]
+    canvas = FIGURES[f"{domain}-overall"].plot(many(shown))
+    check_layout(canvas)
+    assert [axes.get_title().partition("\n")[0] for axes in canvas.axes] == [f"agent-{i}" for i in range(5)]
+    for axes in canvas.axes:
+        for (_, rows), method in zip(shown, ("frozen", "napping"), strict=True):
+            reduce = np.median if domain == "cartpole" else np.mean
+            found = line(axes, method)
+            assert found[0].tolist() == list(range(-pre, POST))
+            np.testing.assert_allclose(found[1], reduce(returns_of(rows)[:, PRE - pre :], axis=0))
+        if not pre:
+            assert "before the novelty: −500 (frozen)" in axes.get_title()  # noqa: RUF001
+    (legend,) = canvas.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["frozen", "napping"]
+
+
+def test_by_value_of_many_runs_has_a_column_per_agent(runs: Runs) -> None:
+    canvas = FIGURES["mountaincar-by-value"].plot(many(runs["mountaincar"], 3))
+    check_layout(canvas)
+    assert [axes.get_title() for axes in canvas.axes] == ["agent-0", "agent-1", "agent-2", "", "", ""]
+    assert ["force" in axes.get_xlabel() for axes in canvas.axes] == [True] * 3 + [False] * 3
+    assert all(len(axes.get_legend_handles_labels()[1]) == 2 for axes in canvas.axes)
+
+
+def test_map_sets_the_methods_of_an_agent_side_by_side(runs: Runs) -> None:
+    canvas = FIGURES["mountaincar-map"].plot(many(runs["mountaincar"], 2))
+    titles = [axes.get_title().partition(":")[0] for axes in canvas.axes[:4]]
+    assert titles == ["agent-0 frozen", "agent-0 napping", "agent-1 frozen", "agent-1 napping"]
 
 
 def test_report_curves_still_work(runs: Runs, tmp_path: Path) -> None:
-    path = figures.curves(runs["cartpole"] + runs["mountaincar"], tmp_path / "curves.png", "mean")
-    assert imread(path).shape[:2] == (720, 1080)
+    frozen, napping = runs["cartpole"]
+    for i, shown in enumerate(([frozen, napping], many([frozen, napping]))):
+        path = figures.curves(shown, tmp_path / f"curves-{i}.png", "mean")
+        assert imread(path).shape[:2] == (720, 1080)

@@ -17,6 +17,7 @@ import nappingrl
 from nappingrl.agents.base import Agent
 from nappingrl.errors import BadRunError
 from nappingrl.report import metrics
+from nappingrl.report.measure import measure
 from nappingrl.trials.store import Manifest, RunFolder
 
 NAN = math.nan
@@ -316,18 +317,18 @@ FROZEN = make_rows([[1, 1, 0, 0], [1, 1, 0, 0]], DETECTED, 2)
 
 
 def test_without_other_runs_what_needs_them_has_no_value() -> None:
-    found = metrics.measure(make_manifest(), ROWS).by_name
+    found = measure(make_manifest(), ROWS).by_name
     needy = {name for name, metric in found.items() if metric.value is None}
     assert needy == {
         "nrp", "inrp", "onrp", "opti", "apti", "ipti", "opti_ratio", "apti_ratio", "ipti_ratio", "nrm_baseline",
         "resilience_drop", "resilience_vs_random", "oracle_regret", "failed_removed",
     }  # fmt: skip
     assert all(np.isnan(found[name].per_trial).all() for name in needy)
-    assert metrics.measure(make_manifest(), ROWS).failed_cut is None
+    assert measure(make_manifest(), ROWS).failed_cut is None
 
 
 def test_values_are_means_over_the_trials_where_they_are_defined() -> None:
-    found = metrics.measure(make_manifest(), ROWS, FROZEN, random=FROZEN, oracle=ROWS, window=1)
+    found = measure(make_manifest(), ROWS, FROZEN, random=FROZEN, oracle=ROWS, window=1)
     value = {name: metric.value for name, metric in found.by_name.items()}
     assert value["m1_first"] == 1
     assert len(found.by_name["m1_first"].defined) == 1
@@ -345,20 +346,20 @@ def test_values_are_means_over_the_trials_where_they_are_defined() -> None:
 
 def test_no_detection_at_all_has_no_m1() -> None:
     rows = ROWS.with_columns(detected=pl.lit(False))
-    found = metrics.measure(make_manifest(), rows).by_name
+    found = measure(make_manifest(), rows).by_name
     assert found["m1_first"].value is found["m1_count"].value is None
     assert found["m2"].value == found["amoc_scaled"].value == 0
 
 
 def test_a_single_trial_of_a_single_episode() -> None:
-    found = metrics.measure(make_manifest(), make_rows([[1]], flags("|x"), 0)).by_name
+    found = measure(make_manifest(), make_rows([[1]], flags("|x"), 0)).by_name
     assert found["m22"].value is found["nrm"].value is found["one_shot_performance"].value is None
     assert found["last10_return"].value == found["asymptotic_performance"].value == 1
 
 
 def test_the_default_window_is_cut_to_the_episodes_there_are() -> None:
     rows = make_rows([[1.0] * 40 + [0.0, 0.5]], np.zeros((1, 42), bool), 40)
-    found = metrics.measure(make_manifest("given"), rows)
+    found = measure(make_manifest("given"), rows)
     assert found.by_name["asymptotic_performance"].value == 0.25
     assert found.notes[0] == "toy: performance = (return - 0) / 1, 0 to 1"
     assert "window m = 2 of 42" in found.notes[1]
@@ -366,12 +367,12 @@ def test_the_default_window_is_cut_to_the_episodes_there_are() -> None:
     assert "M4" in found.notes[3]
     for window in (0, 3):
         with pytest.raises(ValueError, match="allowed: 1 to 2"):
-            metrics.measure(make_manifest(), rows, window=window)
+            measure(make_manifest(), rows, window=window)
 
 
 def test_trials_are_paired_whatever_the_order_of_the_rows() -> None:
     shuffled = FROZEN.sample(fraction=1.0, shuffle=True, seed=3)
-    straight, mixed = (metrics.measure(make_manifest(), ROWS, rows).frame() for rows in (FROZEN, shuffled))
+    straight, mixed = (measure(make_manifest(), ROWS, rows).frame() for rows in (FROZEN, shuffled))
     assert straight.equals(mixed)
     assert straight["number"].to_list() == [0, 1]
     assert straight["m1_first"].to_list() == [1.0, None]
@@ -390,16 +391,16 @@ def test_trials_are_paired_whatever_the_order_of_the_rows() -> None:
 )
 def test_other_draws_are_refused(baseline: pl.DataFrame, message: str) -> None:
     with pytest.raises(BadRunError, match=message):
-        metrics.measure(make_manifest(), ROWS, baseline)
+        measure(make_manifest(), ROWS, baseline)
     with pytest.raises(BadRunError, match="missing or doubled"):
-        metrics.measure(make_manifest(), ROWS.clear())
+        measure(make_manifest(), ROWS.clear())
 
 
 def test_a_small_run_measured_again_by_plain_loops(agent: Agent, tmp_path: Path) -> None:
     options: dict[str, Any] = {"trials": 3, "protocol": "6+8", "seed": 1}
     rows = nappingrl.run("cartpole", agent, "napping", out=tmp_path / "run", **options)
     frozen = nappingrl.run("cartpole", agent, "frozen", **options)
-    found = metrics.measure(RunFolder.open(tmp_path / "run").manifest, rows, frozen, window=2)
+    found = measure(RunFolder.open(tmp_path / "run").manifest, rows, frozen, window=2)
     value = {name: metric.value for name, metric in found.by_name.items()}
     sums = dict.fromkeys(("nrp", "inrp", "apti", "last10_return", "resilience_drop", "tp", "m2", "one_shot"), 0.0)
     delays, near = [], 0

@@ -19,7 +19,7 @@ from nappingrl.report.controls import best_control
 from nappingrl.report.inputs import Loaded, name_runs
 from nappingrl.report.page_metrics import GROUPS, measure_runs
 from nappingrl.report.page_rules import TrialRules, median_trial, read_table, stored_tables
-from nappingrl.report.statistics import Interval, mean_t, median_order, rate_wilson
+from nappingrl.report.statistics import Interval, mean_t, rate_wilson
 from nappingrl.report.summary import final_levels, summarise
 from nappingrl.trials.store import RunFolder
 from report.rows import make_run, steps
@@ -304,17 +304,10 @@ def test_a_page_that_would_be_too_large_is_refused(tmp_path: Path, monkeypatch: 
 # ---- curves -------------------------------------------------------------------------------------------------------
 
 
-def test_curves_are_those_of_the_statistics_module() -> None:
-    values = np.random.default_rng(1).normal(size=(13, 5))
-    for band, one in ((page_curves.mean_band, mean_t), (page_curves.median_band, median_order)):
-        found = band(values)
-        assert found is not None
-        for column, low, high in zip(values.T, *found, strict=True):
-            expected = one(column)
-            assert expected is not None
-            assert (low, high) == pytest.approx((expected.low, expected.high))
-    assert page_curves.mean_band(values[:1]) is None
-    assert page_curves.median_band(values[:5]) is None
+def test_curves_of_too_few_trials_have_no_band() -> None:
+    (group,) = page_curves.curve_data([make("frozen", n=1), make("frozen", n=5)], "mean")["splits"][0]["groups"]
+    bands = [(run["mean_band"] is None, run["median_band"] is None) for run in group["runs"]]
+    assert bands == [(True, True), (False, True)]
 
 
 def test_the_slider_has_bins_of_the_parameters_that_vary(runs: list[Loaded]) -> None:

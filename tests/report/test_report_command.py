@@ -57,6 +57,20 @@ def test_an_unfinished_run_is_refused_with_its_missing_parts(capsys: pytest.Capt
     assert not Path("r").exists()
 
 
+@pytest.mark.parametrize("words", [["claims", "a"], ["export", "a", "--out", "e"]])
+def test_claims_and_export_take_unfinished_runs_only_when_asked(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    store("a", parts=(0, 2))
+    with pytest.raises(SystemExit) as stopped:
+        main(words)
+    assert stopped.value.code == 2
+    assert "a is unfinished: part-00001.parquet missing" in capsys.readouterr().err
+    assert not Path("e").exists()
+    main([*words, "--partial"])
+    assert "a is unfinished: 4 of 6 trials; part-00001.parquet missing; the rest is used" in capsys.readouterr().err
+
+
 def test_a_damaged_part_is_named_and_left_alone(capsys: pytest.CaptureFixture[str]) -> None:
     part = store("r").part(1)
     part.write_bytes(b"nothing")
@@ -72,7 +86,7 @@ def test_partial_reports_on_the_rest_and_says_so(capsys: pytest.CaptureFixture[s
     main(["report", "a", "b", "--out", "r", "--partial"])
     out, err = capsys.readouterr()
     gap = "4 of 6 trials; part-00001.parquet missing"
-    assert err.splitlines()[0] == f"napping: a is unfinished: {gap}; reported on the rest"
+    assert err.splitlines()[0] == f"napping: a is unfinished: {gap}; the rest is used"
     text = Path("r/report.html").read_text()
     assert f"Partial report: cartpole ppo frozen has {gap}." in text
     assert "cartpole ppo frozen" in out
@@ -88,7 +102,7 @@ def test_mixed_domains_are_refused_by_name(capsys: pytest.CaptureFixture[str]) -
     store("a")
     store("b", "crossroad")
     said = refused(capsys, "a", "b", "--out", "r")
-    assert "runs of 2 domains in one report (cartpole: a; crossroad: b); give runs of one domain" in said
+    assert "runs of 2 domains together (cartpole: a; crossroad: b); give runs of one domain" in said
 
 
 def test_missing_plotly_is_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,13 +1,17 @@
 """What all commands share: progress bars, tables, fresh folders."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+
+if TYPE_CHECKING:
+    from nappingrl.report.inputs import Loaded
 
 
 @contextmanager
@@ -40,6 +44,13 @@ def fresh_folder(name: str) -> Path:
     while (path := Path("runs") / f"{name}-{number}").exists():
         number += 1
     return path
+
+
+def say_gaps(runs: "Iterable[Loaded]") -> None:
+    """One line for each unfinished run that is used all the same."""
+    for run in runs:
+        if run.gap:
+            say(f"{run.path} is unfinished: {run.gap}; the rest is used")
 
 
 def say(text: str) -> None:

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from tyro.conf import Positional
 
-from nappingrl.commands.console import say
+from nappingrl.commands.console import say, say_gaps
 
 if TYPE_CHECKING:
-    from nappingrl.report.controls import Run
-    from nappingrl.trials.store import RunFolder
+    from polars import DataFrame
 
 _STEPS = {"cartpole": 25, "mountaincar": 60, "crossroad": 6}
 """How far a world is played for its picture."""
@@ -35,12 +34,15 @@ class Figure:
     out: Path | None = None
     """File to write: .png, .pdf or .svg. Default: the figure's name with .png."""
     trial: str = ""
-    """Number or id of the trial, for embedding-map. Default: the first one that has regions."""
+    """Number or id of the trial, for embedding-map. Default: the first one with two regions or more."""
+    partial: bool = False
+    """Draw unfinished runs too, from the parts that are there."""
 
     def __call__(self) -> None:
         """Draw it."""
         from nappingrl.registry import check_name
         from nappingrl.report import figures
+        from nappingrl.report.inputs import load_runs
 
         figure = figures.FIGURES[check_name("figure", self.name, figures.FIGURES)]
         path = self.out or Path(f"{self.name}.png")
@@ -50,43 +52,34 @@ class Figure:
         elif figure.needs == figures.PRINCIPLES:
             self._draw_map(path)
         else:
-            figure.draw(open_runs(self.runs), path)
+            runs = load_runs(list(self.runs), self.partial)
+            figure.draw([run.run for run in runs], path)
+            say_gaps(runs)
         print(f"{figure.title}: {path}")
 
     def _draw_map(self, path: Path) -> None:
         """Run the trial again, as `napping replay` does, and draw its principles."""
         from nappingrl.errors import BadSpecError
         from nappingrl.report.figures import draw_map
+        from nappingrl.report.inputs import load_run
         from nappingrl.trials.launch import replay
         from nappingrl.trials.store import RunFolder
 
         if len(self.runs) != 1:
             raise BadSpecError(f"figure {self.name} needs one run and --trial; {len(self.runs)} runs given")
         folder = RunFolder.open(self.runs[0])
-        again = replay(folder, self.trial or _first_with_regions(folder))
+        run = load_run(folder, self.partial)
+        say_gaps([run])
+        again = replay(folder, self.trial or _first_with_regions(run.rows))
         if not again.is_same:
             say(f"trial {again.id} gave other rows than {folder.path} has stored")
         novelty, number = again.rows["novelty"][0], again.rows["number"][0]
         draw_map(folder.manifest, again.table, path, f"{novelty} {number}")
 
 
-def _first_with_regions(folder: "RunFolder") -> str:
-    """The id of a run's first trial with regions; if there is none, of its first trial."""
-    rows = folder.read()
-    return str(rows["trial"][int((rows["regions"] > 0).to_numpy().argmax())])
-
-
-def open_runs(paths: tuple[Path, ...]) -> "list[Run]":
-    """The manifests and rows of some folders; says which runs are unfinished."""
-    from nappingrl.trials.store import RunFolder
-
-    runs = []
-    for folder in map(RunFolder.open, paths):
-        rows = folder.read()
-        if (n_trials := rows["trial"].n_unique()) < folder.manifest.n_trials:
-            say(f"{folder.path} is unfinished: {n_trials} of {folder.manifest.n_trials} trials")
-        runs.append((folder.manifest, rows))
-    return runs
+def _first_with_regions(rows: "DataFrame") -> str:
+    """The id of the first trial with the most regions up to two; one region alone is a map of one colour."""
+    return str(rows["trial"][int(rows["regions"].clip(0, 2).to_numpy().argmax())])
 
 
 def _refuse_runs(name: str, runs: tuple[Path, ...]) -> None:

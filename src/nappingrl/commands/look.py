@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tyro.conf import Positional
 
-from nappingrl.commands.console import print_table, say
+from nappingrl.commands.console import print_table, say_gaps
 from nappingrl.errors import BadRunError, BadSpecError, NappingError
 
 if TYPE_CHECKING:
@@ -55,12 +55,10 @@ class Report:
         rules, why_no_rules = _find_rules(runs, self.trial)
         out = self.out or self.runs[0]
         make_folder(out)
-        picture = figures.curves([(run.manifest, run.rows) for run in runs], out / "curves.png", self.statistic)
+        picture = figures.curves([run.run for run in runs], out / "curves.png", self.statistic)
         content = page.Content(runs, compared, self.statistic, self._again(), rules, why_no_rules)
         opened = page.write(out / "report.html", content)
-        for run in runs:
-            if run.gap:
-                say(f"{run.path} is unfinished: {run.gap}; reported on the rest")
+        say_gaps(runs)
         if self.json:
             by_run = {
                 str(path): asdict(summary) | {"best_control": against and asdict(against)}
@@ -85,7 +83,7 @@ def _against(run: "Loaded", runs: "list[Loaded]") -> "Comparison | None":
     from nappingrl.report.controls import best_control
 
     try:
-        return best_control((run.manifest, run.rows), [(other.manifest, other.rows) for other in runs])
+        return best_control(run.run, [other.run for other in runs])
     except BadRunError:
         return None
 
@@ -97,6 +95,7 @@ def _find_rules(runs: "list[Loaded]", trial: str) -> "tuple[list[TrialRules], st
     if trial == "none":
         return [], "not asked for (--trial none)"
     learners = [run for run in runs if _has_principles(run)]
+    learners.sort(key=lambda run: run.manifest.role != "method")  # controls such as napping-wiped come last
     if not learners:
         methods = ", ".join(dict.fromkeys(str(run.manifest.spec["method"]) for run in runs))
         if trial:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tyro.conf import Positional
 
-from nappingrl.commands.console import print_table, progress, say
+from nappingrl.commands.console import print_table, progress, say, say_gaps
 
 if TYPE_CHECKING:
     from nappingrl.report.controls import Run
@@ -73,15 +73,20 @@ class Claims:
 
     folder: Positional[Path]
     """Folder with runs somewhere below it, such as the --out of `napping paper`."""
+    partial: bool = False
+    """Judge unfinished runs too, by the parts that are there."""
     json: bool = False
     """Print one JSON object on the last line of standard output."""
 
     def __call__(self) -> None:
         """Judge, then print."""
         from nappingrl.report.claims import FAILS
+        from nappingrl.report.inputs import load_run
         from nappingrl.trials.store import RunFolder
 
-        judged = _judge([(run.manifest, run.read()) for run in RunFolder.below(self.folder)])
+        runs = [load_run(folder, self.partial) for folder in RunFolder.below(self.folder)]
+        judged = _judge([run.run for run in runs])
+        say_gaps(runs)
         if self.json:
             print(json.dumps({"claims": judged}))
         else:
@@ -103,13 +108,18 @@ class Export:
     """Folder for the files."""
     format: str = "monitor"
     """monitor, wsu or tensorboard."""
+    partial: bool = False
+    """Write an unfinished run too, the parts that are there."""
 
     def __call__(self) -> None:
         """Write the files and name them."""
         from nappingrl.report.export import export
+        from nappingrl.report.inputs import load_run
         from nappingrl.trials.store import RunFolder
 
-        files = export(RunFolder.open(self.run), self.format, self.out)
+        run = load_run(RunFolder.open(self.run), self.partial)
+        files = export(run.run, self.format, self.out)
+        say_gaps([run])
         print(f"{len(files)} file{'s' if len(files) != 1 else ''} in {self.out}: {files[0].name}, ...")
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from nappingrl.errors import BadRunError
 from nappingrl.report.controls import Run
 from nappingrl.report.statistics import Interval, mean_t, pair
 from nappingrl.report.summary import curve, final_levels, is_failed
@@ -37,14 +38,22 @@ class Claim:
 
 
 class MissingRunError(Exception):
-    """A claim needs a run that is not there."""
+    """A claim needs a run, or episodes or draws of one, that is not there."""
 
 
 class Book:
-    """The runs that claims are judged on, by domain, agent and method; the domain's default settings only."""
+    """The runs that claims are judged on, one of each domain, agent and method."""
 
     def __init__(self, runs: list[Run]) -> None:
-        self.runs = {(m.spec["domain"], m.spec["agent"], m.spec["method"]): (m, rows) for m, rows in runs}
+        self.runs: dict[tuple[str, str, str], Run] = {}
+        for manifest, rows in runs:
+            key = (manifest.spec["domain"], manifest.spec["agent"], manifest.spec["method"])
+            if key in self.runs:
+                raise BadRunError(
+                    f"more than one run of '{manifest.label}'; claims need one of each domain, agent and method: "
+                    "give a folder with fewer runs"
+                )
+            self.runs[key] = manifest, rows
 
     def run(self, domain: str, agent: str, method: str) -> Run:
         """One run; raises where it is missing."""
@@ -60,13 +69,18 @@ class Book:
         return final_levels(manifest, rows).join(drawn, on="trial", maintain_order="left")
 
     def gain(self, domain: str, agent: str, method: str, from_: tuple[int, int], to: tuple[int, int]) -> Floats:
-        """Per trial: mean return of the episodes `to` minus that of the episodes `from_` (both inclusive)."""
+        """Per trial: mean return of the episodes `to` minus that of the episodes `from_` (both inclusive).
+
+        Raises where the run's protocol has no such episodes.
+        """
         _, rows = self.run(domain, agent, method)
         value, episode = pl.col("return"), pl.col("episode")
         both = rows.group_by("trial", maintain_order=True).agg(
             value.filter(episode.is_between(*to)).mean().alias("to"),
             value.filter(episode.is_between(*from_)).mean().alias("from"),
         )
+        if both["to"].has_nulls() or both["from"].has_nulls():
+            raise MissingRunError
         return (both["to"] - both["from"]).to_numpy()
 
     def difference(self, domain: str, first: tuple[str, str], second: tuple[str, str], novelty: str = "") -> Floats:
@@ -146,6 +160,8 @@ def _drops_where_solvable(book: Book) -> Finding:
         frozen, ceiling = book.levels("cartpole", agent, "frozen"), book.levels("cartpole", agent, "oracle")
         both = pair(frozen, ceiling, "level")
         lost = both.first[both.second >= 195.0] - 200.0
+        if not len(lost):
+            raise MissingRunError
         found = mean_t(lost)
         holds &= (found.high if found else lost.mean()) < 0
         parts.append(f"{agent} {_words(found, lost, 0)}")
@@ -162,6 +178,8 @@ def _fails_at(parameter: str, is_high: bool) -> Callable[[Book], Finding]:
             value = levels[f"param_{parameter}"].to_numpy()
             end = value >= np.quantile(value, 0.9) if is_high else value <= np.quantile(value, 0.1)
             level = levels["level"].to_numpy()
+            if end.all():
+                raise MissingRunError
             inside, outside = mean_t(level[end]), mean_t(level[~end])
             holds &= inside is not None and outside is not None and inside.high < outside.low
             parts.append(f"{agent} {_words(inside, level[end], 0)} against {_words(outside, level[~end], 0)}")

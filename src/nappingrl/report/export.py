@@ -8,9 +8,10 @@ import polars as pl
 
 from nappingrl.errors import MissingExtraError
 from nappingrl.registry import check_name
+from nappingrl.report.controls import Run
 from nappingrl.report.metrics import performance
 from nappingrl.report.summary import curve
-from nappingrl.trials.store import Manifest, RunFolder, make_folder
+from nappingrl.trials.store import Manifest, make_folder
 
 FORMATS = ("monitor", "wsu", "tensorboard")
 
@@ -20,11 +21,11 @@ WSU_COLUMNS = (
 )  # fmt: skip
 
 
-def export(folder: RunFolder, kind: str, out: Path) -> list[Path]:
+def export(run: Run, kind: str, out: Path) -> list[Path]:
     """Write a run into the folder `out`; returns the files."""
     check_name("export format", kind, FORMATS)
     make_folder(out)
-    manifest, rows = folder.manifest, folder.read()
+    manifest, rows = run
     if kind == "monitor":
         return _monitor(manifest, rows, out)
     return [_wsu(manifest, rows, out / "trials.csv")] if kind == "wsu" else [_tensorboard(manifest, rows, out)]

@@ -17,10 +17,22 @@ from nappingrl.report.controls import Run
 from nappingrl.report.figures_curves import plot_by_novelty, plot_detection, plot_overall, plot_regions
 from nappingrl.report.figures_method import draw_map, draw_strip, plot_method
 from nappingrl.report.figures_values import plot_by_value, plot_map
-from nappingrl.report.style import COLOURS, TITLES, add_legend, looks, new_canvas, save, style
+from nappingrl.report.style import (
+    COLOURS,
+    MOST_LINES,
+    TITLES,
+    Look,
+    add_legend,
+    by_agent,
+    looks,
+    new_canvas,
+    save,
+    style,
+)
 from nappingrl.report.summary import curve
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
 __all__ = ["COLOURS", "FIGURES", "Figure", "Run", "curves", "draw_figure", "draw_map", "draw_strip"]
@@ -111,22 +123,34 @@ FIGURES: dict[str, Figure] = {
 
 
 def curves(runs: list[Run], path: Path, statistic: str = "median") -> Path:
-    """Return per post-novelty episode: median or mean over trials, and the middle half of the trials as a band."""
+    """Return per post-novelty episode, median or mean over trials, with the middle half of the trials as a band.
+
+    Many runs: one panel per agent, without bands.
+    """
+    is_split = len(runs) > MOST_LINES
     with style():
         canvas = new_canvas(7.2, 4.8)
-        axes = canvas.add_subplot()
-        for (manifest, rows), look in zip(runs, looks(runs), strict=True):
-            line: dict[str, Any] = {"color": look.colour, "linestyle": look.dash, "linewidth": 2}
-            data = curve(rows)
-            episodes = data["episode"].to_numpy()
-            axes.fill_between(episodes, data["lower"], data["upper"], color=look.colour, alpha=0.12, linewidth=0)
-            axes.plot(episodes, data[statistic], label=f"{manifest.spec['domain']} {look.label}", **line)
-            pre = rows.filter(pl.col("episode") < 0)
-            if len(pre):
-                axes.plot([-3, -0.5], [pre["return"].to_numpy().mean()] * 2, **line)
-        axes.axvline(-0.25, color="grey", linewidth=1)
-        axes.annotate("novelty", (-0.25, 1.01), xycoords=("data", "axes fraction"), ha="center", fontsize=8)
-        axes.set_xlabel("post-novelty episode (short lines on the left: level before the novelty)")
-        axes.set_ylabel(f"return ({statistic}, middle half of trials)")
-        add_legend(canvas, axes, most=3)
+        groups = by_agent(runs) if is_split else {"": (runs, looks(runs))}
+        panels = canvas.subplots(1, len(groups), sharey=True, squeeze=False).ravel()
+        for axes, (agent, (members, shown)) in zip(panels, groups.items(), strict=True):
+            for (_, rows), look in zip(members, shown, strict=True):
+                _plot_curve(axes, rows, look, statistic, has_band=not is_split)
+            axes.axvline(-0.25, color="grey", linewidth=1)
+            axes.annotate("novelty", (-0.25, 1.01), xycoords=("data", "axes fraction"), ha="center", fontsize=8)
+            axes.set_title(agent, pad=14)
+            axes.set_xlabel("post-novelty episode" + " (short lines on the left: before the novelty)" * (not is_split))
+        panels[0].set_ylabel(f"return ({statistic}{'' if is_split else ', middle half of trials'})")
+        add_legend(canvas, panels)
     return save(canvas, path, dpi=150)
+
+
+def _plot_curve(axes: "Axes", rows: pl.DataFrame, look: Look, statistic: str, has_band: bool) -> None:
+    line: dict[str, Any] = {"color": look.colour, "linestyle": look.dash, "linewidth": 2 if has_band else 1.3}
+    data = curve(rows)
+    episodes = data["episode"].to_numpy()
+    if has_band:
+        axes.fill_between(episodes, data["lower"], data["upper"], color=look.colour, alpha=0.12, linewidth=0)
+    axes.plot(episodes, data[statistic], label=look.label, **line)
+    pre = rows.filter(pl.col("episode") < 0)
+    if len(pre):
+        axes.plot([-3, -0.5], [pre["return"].to_numpy().mean()] * 2, **line)

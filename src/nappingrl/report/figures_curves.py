@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 
 from nappingrl.errors import BadRunError
 from nappingrl.report.controls import Run
-from nappingrl.report.intervals import Interval, of_share, over_trials
+from nappingrl.report.intervals import Band, name_interval, over_trials, rate_wilson
 from nappingrl.report.style import (
+    MOST_LINES,
     ONE_COLUMN,
     TWO_COLUMNS,
     Look,
     add_legend,
+    by_agent,
     count_words,
     episodes_by_trial,
     looks,
@@ -36,28 +38,59 @@ ENLARGE_BELOW = 0.3
 
 
 def plot_overall(runs: list[Run], statistic: str) -> "Canvas":
-    """Return per episode over all trials: one line per run, with its interval.
+    """Return per episode over all trials: one line per run, with its interval; many runs in one panel per agent.
 
     Where all that comes after the novelty is squeezed into a small part of the scale, a second panel enlarges it.
     """
-    canvas = new_canvas(TWO_COLUMNS, 3.3)
-    shown = looks(runs)
     low, high = _span(runs, statistic, None)
     post_low, post_high = _span(runs, statistic, 0)
     is_squeezed = post_high - post_low < ENLARGE_BELOW * (high - low)
+    if len(runs) > MOST_LINES and len(by_agent(runs)) > 1:
+        return _plot_agents(runs, statistic, 0 if is_squeezed else SMALL_PANEL_START)
+    canvas = new_canvas(TWO_COLUMNS, 3.3)
+    shown = looks(runs)
     panels = canvas.subplots(1, 2 if is_squeezed else 1, squeeze=False).ravel()
     _plot_returns(panels[0], runs, shown, statistic)
     mark_novelty(panels[0], runs)
     panels[0].set_xlabel(EPISODE)
-    panels[0].set_ylabel(f"return ({statistic} and 95 % interval\nover {_trials_of(runs)})")
+    panels[0].set_ylabel(f"return ({_interval_of(runs, statistic)}\nover {_trials_of(runs)})")
     if is_squeezed:
         _plot_returns(panels[1], runs, shown, statistic, 0)
         mark_novelty(panels[1], runs, is_named=False)
         margin = 0.05 * (post_high - post_low)
         panels[1].set(xlabel=EPISODE, xlim=(-2, None), ylim=(post_low - margin, post_high + margin))
         panels[1].set_title("after the novelty, enlarged")
-    add_legend(canvas, panels[0])
+    add_legend(canvas, panels)
     return canvas
+
+
+def _plot_agents(runs: list[Run], statistic: str, start: int) -> "Canvas":
+    """One panel of returns per agent; the level before the novelty, where it is out of view, in words."""
+    agents = by_agent(runs)
+    n_columns = min(3, len(agents))
+    n_rows = -(-len(agents) // n_columns)
+    canvas = new_canvas(TWO_COLUMNS, 0.8 + 2.3 * n_rows)
+    panels = canvas.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False).ravel()
+    for axes, (agent, (members, shown)) in zip(panels, agents.items(), strict=False):
+        _plot_returns(axes, members, shown, statistic, start)
+        mark_novelty(axes, members, is_named=False)
+        axes.set_title(agent if start < 0 else f"{agent}\nbefore the novelty: {_levels_before(members, shown)}")
+        axes.set_xlabel("episode (dotted line: first alarm)")
+        axes.tick_params(labelbottom=True)
+    for axes in panels[len(agents) :]:
+        axes.remove()
+    for axes in panels[: len(agents) : n_columns]:
+        axes.set_ylabel(f"return ({_interval_of(runs, statistic)}\nover {_trials_of(runs)})")
+    add_legend(canvas, panels[: len(agents)])
+    return canvas
+
+
+def _levels_before(runs: list[Run], shown: list[Look]) -> str:
+    """The mean return before the novelty, in words: of frozen if it is there, else of the first run."""
+    i = next((i for i, look in enumerate(shown) if look.method == "frozen"), 0)
+    before = runs[i][1].filter(pl.col("episode") < 0)["return"].to_numpy()
+    level = f"{before.mean():.0f}".replace("-", "−") if len(before) else "not run"  # noqa: RUF001
+    return f"{level} ({shown[i].method})"
 
 
 def plot_by_novelty(runs: list[Run], statistic: str) -> "Canvas":
@@ -85,9 +118,8 @@ def plot_by_novelty(runs: list[Run], statistic: str) -> "Canvas":
     panels[min(n_columns * (n_rows - 1) + n_columns // 2, len(names) - 1)].set_xlabel(
         "episode (full line: novelty; dotted line: first alarm)"
     )
-    canvas.supylabel(f"return ({statistic} and 95 % interval over {count_words(counts)})", fontsize=8)
-    whole = next((axes for axes in panels if len(axes.get_lines()) >= len(runs)), panels[0])
-    add_legend(canvas, whole)
+    canvas.supylabel(f"return ({name_interval(statistic, min(counts))} over {count_words(counts)})", fontsize=8)
+    add_legend(canvas, panels[: len(names)])
     return canvas
 
 
@@ -102,6 +134,7 @@ def plot_regions(runs: list[Run]) -> "Canvas":
         raise BadRunError(
             "figure regions-over-time needs a run of a method with regions, such as napping; these have none"
         )
+    with_regions = [run for run, _ in kept]
     canvas = new_canvas(TWO_COLUMNS, 2.9)
     left, right = canvas.subplots(1, 2)
     for (_, rows), look in kept:
@@ -111,26 +144,26 @@ def plot_regions(runs: list[Run]) -> "Canvas":
         plot_interval(left, episodes[post], over_trials(regions[:, post], "median"), look, _some(episodes[post]))
         share = np.divide(n_open, regions, out=np.full(regions.shape, np.nan), where=regions > 0)
         _plot_open_share(right, episodes[post], share[:, post], look)
-    left.set_ylabel(f"regions (median and 95 % interval\nover {_trials_of([run for run, _ in kept])})")
-    right.set_ylabel("open share of a trial's regions\n(mean and 95 % interval)")
+    left.set_ylabel(f"regions ({_interval_of(with_regions, 'median')}\nover {_trials_of(with_regions)})")
+    right.set_ylabel(f"open share of a trial's regions\n({_interval_of(with_regions, 'mean')})")
     left.set_ylim(bottom=0)
     left.locator_params(axis="y", integer=True)
     right.set_ylim(-0.03, 1.03)
     for axes in (left, right):
-        mark_novelty(axes, [run for run, _ in kept], is_named=False)
+        mark_novelty(axes, with_regions, is_named=False)
         axes.set(xlabel="episode after the novelty (dotted: first alarm)", xlim=(-2, None))
-    add_legend(canvas, left)
+    add_legend(canvas, [left])
     return canvas
 
 
 def plot_detection(runs: list[Run]) -> "Canvas":
-    """Cumulative share of trials in which the novelty is known; runs that know it alike share a line."""
+    """Cumulative share of trials in which the novelty is known; runs of the same shares share a line."""
     canvas = new_canvas(ONE_COLUMN, 2.9)
     axes = canvas.add_subplot()
     shown = looks(runs)
     groups: dict[bytes, list[int]] = {}
     for i, (_, rows) in enumerate(runs):
-        groups.setdefault(detection_delays(rows).tobytes(), []).append(i)
+        groups.setdefault(np.sort(detection_delays(rows)).tobytes(), []).append(i)
     for members in groups.values():
         rows = runs[members[0]][1]
         delays = detection_delays(rows)
@@ -142,11 +175,11 @@ def plot_detection(runs: list[Run]) -> "Canvas":
         judged = delays[~np.isnan(delays)]
         episodes = np.arange(int(rows["episode"].to_numpy().max()) + 1)
         known = np.array([(judged <= episode).sum() for episode in episodes])
-        _plot_share(axes, episodes, of_share(known, max(len(judged), 1)), replace(look, label=fill(label, 45)))
+        _plot_share(axes, episodes, rate_wilson(known, max(len(judged), 1)), replace(look, label=fill(label, 45)))
     axes.set_ylim(-0.03, 1.03)
     axes.set_xlabel("episodes after the novelty")
-    axes.set_ylabel(f"share of trials detected\n(95 % interval, {_trials_of(runs)})")
-    add_legend(canvas, axes, most=1)
+    axes.set_ylabel(f"share of trials detected\n({'95 % interval, ' * (_least_trials(runs) > 1)}{_trials_of(runs)})")
+    add_legend(canvas, [axes], most=1)
     return canvas
 
 
@@ -199,12 +232,20 @@ def _plot_open_share(axes: "Axes", episodes: NDArray[np.int64], share: NDArray[n
     has = np.flatnonzero((~np.isnan(share)).any(axis=0))
     found = [over_trials(share[~np.isnan(share[:, i]), i], "mean") for i in has]
     ends = (np.array([getattr(one, name) for one in found]) for name in ("centre", "lower", "upper"))
-    plot_interval(axes, episodes[has], Interval(*ends), look, _some(episodes[has]))
+    plot_interval(axes, episodes[has], Band(*ends), look, _some(episodes[has]))
 
 
-def _plot_share(axes: "Axes", episodes: NDArray[np.int64], found: Interval, look: Look) -> None:
+def _plot_share(axes: "Axes", episodes: NDArray[np.int64], found: Band, look: Look) -> None:
     axes.fill_between(episodes, found.lower, found.upper, step="post", color=look.colour, alpha=0.18, linewidth=0)
     axes.plot(episodes, found.centre, drawstyle="steps-post", markevery=_some(episodes), **look.line)
+
+
+def _least_trials(runs: list[Run]) -> int:
+    return min(rows["trial"].n_unique() for _, rows in runs)
+
+
+def _interval_of(runs: list[Run], statistic: str) -> str:
+    return name_interval(statistic, _least_trials(runs))
 
 
 def _trials_of(runs: list[Run]) -> str:

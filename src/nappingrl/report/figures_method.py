@@ -147,6 +147,7 @@ def plot_embedding(manifest: Manifest, table: Mapping[str, NDArray[Any]], trial:
         axes.plot(flat[:, 0], flat[:, 1], ".", color="black", markersize=size, markeredgewidth=0, label="sites")
         axes.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
         axes.set_xlabel(f"first principal component ({100 * shares[0]:.0f} % of variance)")
+        axes.locator_params(axis="x", nbins=6)
     left.set_ylabel(f"second principal component ({100 * shares[1]:.0f} %)")
     left.set_title("what the agent wants")
     right.set_title("what its principle does")
@@ -166,7 +167,7 @@ def _map_caption(
     outside = int(((flat[:, 0] < x[0]) | (flat[:, 0] > x[-1]) | (flat[:, 1] < y[0]) | (flat[:, 1] > y[-1])).sum())
     n_dimensions = table["site"].shape[1]
     counted = (
-        f"{f'Trial {trial}: ' if trial else ''}{len(flat)} regions, {int(is_open.sum())} open, "
+        f"{f'Trial {trial}: ' if trial else ''}{len(flat)} region{'s' * (len(flat) != 1)}, {int(is_open.sum())} open, "
         f"{changed} closed on another action than the agent's"
     )
     cells = "A cell belongs to the nearest site"
@@ -194,7 +195,8 @@ def nearest_raster(flat: Points) -> tuple[Points, Points, NDArray[np.int64]]:
     """A grid over the points, and at each of its places the number of the nearest; of many points without the tails."""
     tail = TAIL if len(flat) >= MANY else 0.0
     low, high = np.quantile(flat, [tail, 1 - tail], axis=0)
-    margin = np.maximum(0.08 * (high - low), 1e-9)
+    span = high - low
+    margin = np.where(span > 0, 0.08 * span, 0.5 * (span.max() or 1.0))  # points on a line, or a single one
     x, y = (np.linspace(low[i] - margin[i], high[i] + margin[i], _FINE_GRID) for i in range(2))
     places = np.stack(np.meshgrid(x, y), axis=-1)
     return x, y, np.asarray(cKDTree(flat).query(places)[1], np.int64)
@@ -251,7 +253,7 @@ def plot_strip(pictures: Mapping[str, NDArray[np.uint8]]) -> "Canvas":
     panels = canvas.subplots(1, len(pictures), squeeze=False).ravel()
     for letter, axes, (name, picture) in zip("abcdefgh", panels, pictures.items(), strict=False):
         axes.imshow(picture)
-        axes.set(xticks=[], yticks=[])
+        axes.set(xticks=[], yticks=[], anchor="N")
         axes.grid(visible=False)
         for spine in axes.spines.values():
             spine.set_visible(True)

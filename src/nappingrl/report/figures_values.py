@@ -8,8 +8,17 @@ from numpy.typing import NDArray
 
 from nappingrl.errors import BadRunError
 from nappingrl.report.controls import Run
-from nappingrl.report.intervals import Interval, over_trials
-from nappingrl.report.style import FAILED, TWO_COLUMNS, Look, add_legend, looks, new_canvas
+from nappingrl.report.intervals import Band, name_interval, over_trials
+from nappingrl.report.style import (
+    FAILED,
+    TWO_COLUMNS,
+    Look,
+    add_legend,
+    by_agent,
+    legend_entries,
+    looks,
+    new_canvas,
+)
 from nappingrl.report.summary import LAST, final_levels, is_failed
 
 if TYPE_CHECKING:
@@ -28,7 +37,7 @@ NAMES = {
 }
 """Domain -> its drawn parameters, with units."""
 BINS = "bins of equally many trials"
-_TRIALS_PER_BIN, _MOST_BINS = 15, 12
+_TRIALS_PER_BIN, _MOST_BINS, _MOST_LINES = 15, 12, 4
 
 
 def trial_table(run: Run) -> pl.DataFrame:
@@ -40,40 +49,60 @@ def trial_table(run: Run) -> pl.DataFrame:
 
 
 def plot_by_value(runs: list[Run], statistic: str) -> "Canvas":
-    """Final level against the drawn value of each parameter: bins of equally many trials."""
+    """Final level against the drawn value of each parameter: bins of equally many trials.
+
+    Many runs of several agents: a row of panels per parameter with a column per agent.
+    """
     names = NAMES[str(runs[0][0].spec["domain"])]
-    defaults = runs[0][0].parameters
-    n_columns = min(3, len(names))
-    n_rows = -(-len(names) // n_columns)
-    canvas = new_canvas(TWO_COLUMNS, (0.3 if len(names) % n_columns else 0.7) + 2.0 * n_rows)
+    agents = by_agent(runs)
+    has_columns = len(runs) > _MOST_LINES and len(agents) > 1
+    groups = list(agents.values()) if has_columns else [(runs, looks(runs))]
+    n_columns = len(groups) if has_columns else min(3, len(names))
+    n_rows = len(names) if has_columns else -(-len(names) // n_columns)
+    canvas = new_canvas(TWO_COLUMNS, (0.3 if n_rows * n_columns > len(names) * len(groups) else 0.7) + 2.0 * n_rows)
     panels = canvas.subplots(n_rows, n_columns, sharey=True, squeeze=False).ravel()
-    tables, shown = [trial_table(run) for run in runs], looks(runs)
-    n_drawn = 0
-    for i, (axes, (name, text)) in enumerate(zip(panels, names.items(), strict=False)):
-        for j, (table, look) in enumerate(zip(tables, shown, strict=True)):
-            drawn = table.filter(pl.col(f"param_{name}") != defaults[name])
-            n_drawn += len(drawn)
-            if len(drawn):
-                values, levels = drawn[f"param_{name}"].to_numpy(), drawn["level"].to_numpy()
-                _plot_bins(axes, binned(values, levels, statistic), look, j, len(runs))
-        _mark_default(axes, defaults[name])
-        axes.set_xlabel(text)
-        axes.locator_params(axis="x", nbins=5)
-        if i % n_columns == 0:
-            axes.set_ylabel(f"return, last {LAST} episodes\n({statistic}, 95 % interval)")
+    places = [(name, group) for name in names for group in groups]
+    n_drawn = sum(_plot_value(axes, *place, statistic) for axes, place in zip(panels, places, strict=False))
     if not n_drawn:
         raise BadRunError(f"no trial of these runs drew a value of {', '.join(names)}; run them with another novelty")
-    if len(panels) > len(names):
-        _legend_panel(panels[len(names) :], panels[0])
+    n_least = min(rows["trial"].n_unique() for _, rows in runs)
+    for axes in panels[: len(places) : n_columns]:
+        axes.set_ylabel(f"return, last {LAST} episodes\n({name_interval(statistic, n_least)})")
+    if has_columns:
+        for axes, agent in zip(panels, agents, strict=False):
+            axes.set_title(agent, pad=14)
+        for axes in panels:
+            axes.locator_params(axis="x", nbins=4)
+    if len(panels) > len(places):
+        _legend_panel(panels, len(places))
     else:
-        add_legend(canvas, panels[0], title=BINS)
+        add_legend(canvas, panels, title=BINS)
     return canvas
+
+
+def _plot_value(axes: "Axes", name: str, group: tuple[list[Run], list[Look]], statistic: str) -> int:
+    """One panel: runs against the value of one parameter; returns how many trials drew one."""
+    runs, shown = group
+    default, n_drawn = runs[0][0].parameters[name], 0
+    for i, (run, look) in enumerate(zip(runs, shown, strict=True)):
+        drawn = trial_table(run).filter(pl.col(f"param_{name}") != default)
+        n_drawn += len(drawn)
+        if len(drawn):
+            values, levels = drawn[f"param_{name}"].to_numpy(), drawn["level"].to_numpy()
+            _plot_bins(axes, binned(values, levels, statistic), look, i, len(runs))
+    _mark_default(axes, default)
+    axes.set_xlabel(NAMES[str(runs[0][0].spec["domain"])][name])
+    axes.locator_params(axis="x", nbins=5)
+    return n_drawn
 
 
 def plot_map(runs: list[Run]) -> "Canvas":
     """Force x gravity: a dot per trial, coloured by its final level; failed trials are red crosses."""
     from matplotlib.colors import SymLogNorm
 
+    agents = list(by_agent(runs))
+    shown = sorted(zip(runs, looks(runs), strict=True), key=lambda entry: agents.index(entry[1].agent))
+    runs = [run for run, _ in shown]
     n_columns = min(2, len(runs))
     n_rows = -(-len(runs) // n_columns)
     canvas = new_canvas(TWO_COLUMNS, 0.5 + 2.6 * n_rows)
@@ -83,7 +112,7 @@ def plot_map(runs: list[Run]) -> "Canvas":
     best = max(float(table["level"].to_numpy().max()) for table in tables)
     scale = SymLogNorm(linthresh=10, vmin=low, vmax=max(best, low + 1))
     names = NAMES[str(runs[0][0].spec["domain"])]
-    for i, (axes, table, look) in enumerate(zip(panels, tables, looks(runs), strict=False)):
+    for i, (axes, table, (_, look)) in enumerate(zip(panels, tables, shown, strict=False)):
         dots = _plot_dots(axes, table, scale)
         axes.plot(
             runs[0][0].parameters["force"], runs[0][0].parameters["gravity"], "*", color="white", markersize=11,
@@ -102,25 +131,25 @@ def plot_map(runs: list[Run]) -> "Canvas":
     bar = canvas.colorbar(dots, ax=panels[: len(runs)].tolist(), ticks=ticks, shrink=0.9, aspect=25, pad=0.02)
     bar.ax.set_yticklabels([f"−{-tick}" for tick in ticks])  # noqa: RUF001
     bar.set_label(f"return (mean of the last {LAST} episodes)")
-    add_legend(canvas, panels[0])
+    add_legend(canvas, panels[: len(runs)])
     return canvas
 
 
 def binned(
     values: NDArray[np.float64], levels: NDArray[np.float64], statistic: str
-) -> tuple[NDArray[np.float64], Interval]:
+) -> tuple[NDArray[np.float64], Band]:
     """Trials in the order of their value, in bins of equally many: the bins' median values and levels."""
     n_bins = int(np.clip(len(values) // _TRIALS_PER_BIN, 1, _MOST_BINS))
     parts = np.array_split(np.argsort(values, kind="stable"), n_bins)
     found = [over_trials(levels[part], statistic) for part in parts]
     centres = np.array([np.median(values[part]) for part in parts])
-    return centres, Interval(*(np.array([getattr(one, end) for one in found]) for end in ("centre", "lower", "upper")))
+    return centres, Band(*(np.array([getattr(one, end) for one in found]) for end in ("centre", "lower", "upper")))
 
 
 # ------------------------------------------------------------------------------------------------------------- helpers
 
 
-def _plot_bins(axes: "Axes", bins: tuple[NDArray[np.float64], Interval], look: Look, place: int, n: int) -> None:
+def _plot_bins(axes: "Axes", bins: tuple[NDArray[np.float64], Band], look: Look, place: int, n: int) -> None:
     """Points with error bars; those of several runs stand side by side."""
     centres, found = bins
     width = np.diff(centres).min() if len(centres) > 1 else 0.0
@@ -137,12 +166,11 @@ def _mark_default(axes: "Axes", value: float) -> None:
     )  # fmt: skip
 
 
-def _legend_panel(free: NDArray[Any], source: "Axes") -> None:
+def _legend_panel(panels: NDArray[Any], n_used: int) -> None:
     """The legend in the first free panel of the grid."""
-    for axes in free:
+    for axes in panels[n_used:]:
         axes.set_axis_off()
-    handles, labels = source.get_legend_handles_labels()
-    free[0].legend(handles, labels, loc="center", title=BINS)
+    panels[n_used].legend(*legend_entries(panels[:n_used]), loc="center", title=BINS)
 
 
 def _plot_dots(axes: "Axes", table: pl.DataFrame, scale: Any) -> Any:

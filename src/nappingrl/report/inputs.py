@@ -1,4 +1,4 @@
-"""The runs of a report: opened, checked, named."""
+"""The runs of a report, a figure or another table: opened, checked, named."""
 
 from dataclasses import dataclass
 from itertools import groupby
@@ -7,12 +7,13 @@ from pathlib import Path
 import polars as pl
 
 from nappingrl.errors import BadRunError
+from nappingrl.report.controls import Run
 from nappingrl.trials.store import ABSENT, MANIFEST, Manifest, RunFolder
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """One run of a report."""
+    """One run, and what is missing of it."""
 
     path: Path
     manifest: Manifest
@@ -22,28 +23,33 @@ class Loaded:
     gap: str = ""
     """Which parts are missing, in words; empty where the run is whole."""
 
+    @property
+    def run(self) -> Run:
+        """What figures and claims take."""
+        return self.manifest, self.rows
+
 
 def load_runs(paths: list[Path], partial: bool = False) -> list[Loaded]:
     """Open the runs of one domain. Unfinished ones are refused, or taken as they are where `partial` is asked for."""
     folders = [RunFolder.open(path) for path in paths]
     _check_domain(folders)
-    labels = name_runs(folders)
-    runs = []
-    for folder, label in zip(folders, labels, strict=True):
-        lacking = folder.lacking()
-        is_empty = list(lacking.values()) == [ABSENT] * folder.manifest.n_chunks  # `read` says so
-        if lacking and not partial and not is_empty:
-            raise BadRunError(
-                f"{folder.path} is unfinished: {name_parts(folder, lacking)}; run the command of its {MANIFEST} again, "
-                f"or report on the rest with --partial"
-            )
-        rows = folder.read(skip=lacking)
-        gap = ""
-        if lacking:
-            n_trials = rows["trial"].n_unique()
-            gap = f"{n_trials} of {folder.manifest.n_trials} trials; {name_parts(folder, lacking)}"
-        runs.append(Loaded(folder.path, folder.manifest, rows, label, gap))
-    return runs
+    return [load_run(folder, partial, label) for folder, label in zip(folders, name_runs(folders), strict=True)]
+
+
+def load_run(folder: RunFolder, partial: bool = False, label: str = "") -> Loaded:
+    """The rows of a run. An unfinished one is refused, or taken as it is where `partial` is asked for."""
+    lacking = folder.lacking()
+    is_empty = list(lacking.values()) == [ABSENT] * folder.manifest.n_chunks  # `read` says so
+    if lacking and not partial and not is_empty:
+        raise BadRunError(
+            f"{folder.path} is unfinished: {name_parts(folder, lacking)}; run the command of its {MANIFEST} again, "
+            f"or take the rest with --partial"
+        )
+    rows = folder.read(skip=lacking)
+    gap = ""
+    if lacking:
+        gap = f"{rows['trial'].n_unique()} of {folder.manifest.n_trials} trials; {name_parts(folder, lacking)}"
+    return Loaded(folder.path, folder.manifest, rows, label or folder.manifest.label, gap)
 
 
 def name_parts(folder: RunFolder, lacking: dict[int, str]) -> str:
@@ -83,4 +89,4 @@ def _check_domain(folders: list[RunFolder]) -> None:
         by_domain.setdefault(str(folder.manifest.spec["domain"]), []).append(str(folder.path))
     if len(by_domain) > 1:
         found = "; ".join(f"{domain}: {', '.join(paths)}" for domain, paths in by_domain.items())
-        raise BadRunError(f"runs of {len(by_domain)} domains in one report ({found}); give runs of one domain")
+        raise BadRunError(f"runs of {len(by_domain)} domains together ({found}); give runs of one domain")

@@ -1,78 +1,104 @@
-"""95 % intervals over trials for all points of a curve at once.
+"""95 % intervals over trials, for all points of a curve at once.
 
-`median_order`, `mean_bootstrap` and `rate_wilson` of statistics.py are the same intervals for one number; a curve of 80
-episodes over 5000 trials needs arrays.
+The first axis of every array is the trials. Ends are NaN where the trials are too few for an interval. `statistics.py`
+gives the same intervals of a single number.
 """
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.stats import binom, norm
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import binom, norm, t
 
 from nappingrl.registry import check_name
 
 Floats = NDArray[np.float64]
 LEVEL = 0.95
 RESAMPLES = 1000
-INTERVAL_NAMES = {"median": "order-statistic", "mean": "bootstrap"}
-"""Statistic over trials -> how its interval is made; said in docs/figures.md."""
 _SEED = 20231218
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
-    """An estimate and the ends of its interval."""
+class Band:
+    """Estimates and the ends of their intervals."""
 
     centre: Floats
     lower: Floats
     upper: Floats
 
 
-def over_trials(values: NDArray[Any], statistic: str) -> Interval:
-    """Median or mean over the first axis (trials) with its 95 % interval.
+def mean_t(values: ArrayLike, level: float = LEVEL) -> Band:
+    """Mean with Student's t interval; from 2 trials on."""
+    array = np.asarray(values, np.float64)
+    n, mean = len(array), array.mean(axis=0)
+    if n < 2:
+        return _without_ends(mean)
+    half = t.ppf((1 + level) / 2, n - 1) * array.std(axis=0, ddof=1) / np.sqrt(n)
+    return Band(mean, mean - half, mean + half)
 
-    The median's interval lies between two order statistics, so it needs no assumption on the distribution. The mean's
-    is the percentile bootstrap over trials. Ends are NaN where trials are too few: below 6 and below 2.
+
+def median_order(values: ArrayLike, level: float = LEVEL) -> Band:
+    """Median between two order statistics chosen by the binomial distribution; from 6 trials on at 95 %.
+
+    It needs no assumption on the distribution and covers with at least the level.
+    """
+    array = np.asarray(values, np.float64)
+    n, median = len(array), np.asarray(np.median(array, axis=0))
+    rank = int(binom.ppf((1 - level) / 2, n, 0.5))
+    if rank < 1:
+        return _without_ends(median)
+    ordered = np.sort(array, axis=0)
+    return Band(median, ordered[rank - 1], ordered[n - rank])
+
+
+def rate_wilson(successes: ArrayLike, n: int, level: float = LEVEL) -> Band:
+    """Shares of n trials with Wilson's score interval; from 2 trials on."""
+    share = np.asarray(successes, np.float64) / n
+    if n < 2:
+        return _without_ends(share)
+    z = float(norm.ppf((1 + level) / 2))
+    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
+    return Band(share, np.where(share == 0, 0.0, middle - half), np.where(share == 1, 1.0, middle + half))
+
+
+def mean_bootstrap(values: ArrayLike, level: float = LEVEL, resamples: int = RESAMPLES) -> Band:
+    """Mean with its percentile bootstrap interval, the same draws for every column; from 2 trials on.
+
+    Means only, by how often each trial is drawn: `statistics.bootstrap` does any statistic, one number at a time.
+    """
+    array = np.asarray(values, np.float64)
+    n, mean = len(array), array.mean(axis=0)
+    if n < 2:
+        return _without_ends(mean)
+    counts = np.random.default_rng(_SEED).multinomial(n, np.full(n, 1 / n), resamples)
+    means = (counts @ array.reshape(n, -1) / n).reshape(resamples, *array.shape[1:])
+    lower, upper = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return Band(mean, lower, upper)
+
+
+_BY_STATISTIC = {"median": median_order, "mean": mean_bootstrap}
+_LEAST = {"median": 6, "mean": 2}
+"""Trials from which on there is an interval."""
+
+
+def over_trials(values: ArrayLike, statistic: str) -> Band:
+    """Median (order statistics) or mean (bootstrap) with its interval, as the figures show them.
 
     Examples:
         >>> found = over_trials(np.arange(1.0, 101.0)[:, None], "median")
         >>> found.centre.item(), found.lower.item(), found.upper.item()
         (50.5, 40.0, 61.0)
     """
-    check_name("statistic", statistic, INTERVAL_NAMES)
-    array = np.asarray(values, np.float64)
-    n = len(array)
-    if statistic == "median":
-        ordered = np.sort(array, axis=0)
-        rank = int(binom.ppf((1 - LEVEL) / 2, n, 0.5))
-        if rank < 1:
-            return _without_interval(np.median(array, axis=0))
-        return Interval(np.median(array, axis=0), ordered[rank - 1], ordered[n - rank])
-    if n < 2:
-        return _without_interval(array.mean(axis=0))
-    lower, upper = np.quantile(_resampled_means(array), [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
-    return Interval(array.mean(axis=0), lower, upper)
+    return _BY_STATISTIC[check_name("statistic", statistic, _BY_STATISTIC)](values)
 
 
-def _without_interval(centre: Any) -> Interval:
+def name_interval(statistic: str, n_trials: int) -> str:
+    """What `over_trials` gives of so many trials, in words."""
+    return f"{statistic} {'without' if n_trials < _LEAST[statistic] else 'and 95 %'} interval"
+
+
+def _without_ends(centre: Any) -> Band:
     unknown = np.full(np.shape(centre), np.nan)
-    return Interval(centre, unknown, unknown)
-
-
-def _resampled_means(values: Floats) -> Floats:
-    """Means over trials drawn with replacement: the same draws for every column of a (trials, ...) array."""
-    n = len(values)
-    counts = np.random.default_rng(_SEED).multinomial(n, np.full(n, 1 / n), RESAMPLES)
-    means: Floats = (counts @ values.reshape(n, -1) / n).reshape(RESAMPLES, *values.shape[1:])
-    return means
-
-
-def of_share(successes: NDArray[np.int64], n: int) -> Interval:
-    """A share of n trials with Wilson's 95 % interval."""
-    z = float(norm.ppf((1 + LEVEL) / 2))
-    share = successes / n
-    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    return Interval(share, middle - half, middle + half)
+    return Band(centre, unknown, unknown)

@@ -1,21 +1,17 @@
-"""Metrics of open-world learning over the trials of a run. `docs/metrics.md` has the formulas and where they come from.
+"""Metrics of open-world learning: the formulas. `measure.py` applies them to runs; `docs/metrics.md` has their sources.
 
 Arrays end in the episodes of a trial: (episodes,) for one trial, (trials, episodes) for many; results have one number
 per trial. `tau` is the index of the first post-novelty episode, `p` performance in [0, 1], `base` the performance of
 the non-adapting agent on the same draws, `m` a window in episodes. NaN means: not defined for this trial.
 """
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import polars as pl
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from nappingrl.errors import BadRunError
-from nappingrl.report.summary import LAST
-from nappingrl.trials.store import Manifest
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -45,12 +41,12 @@ def default_window(n_episodes: int) -> int:
 
 def false_positives(detected: Flags, tau: int) -> Floats:
     """FP: pre-novelty episodes with detection declared. Lower is better."""
-    return _number(np.sum(detected[..., :tau], axis=-1))
+    return number(np.sum(detected[..., :tau], axis=-1))
 
 
 def true_positives(detected: Flags, tau: int) -> Floats:
     """TP: post-novelty episodes with detection declared. Higher is better."""
-    return _number(np.sum(_post(detected, tau), axis=-1))
+    return number(np.sum(_post(detected, tau), axis=-1))
 
 
 def true_negatives(detected: Flags, tau: int) -> Floats:
@@ -70,7 +66,7 @@ def false_negatives(detected: Flags, tau: int, variant: Literal["first", "count"
     """
     post = _post(detected, tau)
     if variant == "count":
-        return _number(np.sum(~post, axis=-1))
+        return number(np.sum(~post, axis=-1))
     if variant == "first":
         return np.where(post.any(axis=-1), post.argmax(axis=-1), np.nan)
     raise ValueError(f"unknown variant '{variant}'; allowed: first, count")
@@ -108,7 +104,7 @@ def amoc(q: Floats, tau: int, scaled: bool = True) -> Floats:
     if scaled:
         best, last = best / np.where(last > 0, last, 1.0), (last > 0).astype(np.float64)
     false, best = np.concatenate([false, np.ones_like(last)], -1), np.concatenate([best, last], -1)
-    return _number(np.trapezoid(best, false, axis=-1))
+    return number(np.trapezoid(best, false, axis=-1))
 
 
 def nrp(p: Floats, base: Floats, tau: int, m: int) -> Floats:
@@ -223,7 +219,8 @@ def failed_cut(is_failed: Flags, base_failed: Flags) -> float | None:
     return None if theirs == 0 else 1 - int(is_failed.sum()) / theirs
 
 
-def _number(values: Any) -> Floats:
+def number(values: Any) -> Floats:
+    """As floats."""
     return np.asarray(values, np.float64)
 
 
@@ -245,7 +242,7 @@ def _last(values: NDArray[Any], tau: int, m: int) -> NDArray[Any]:
 
 
 def _mean(values: NDArray[Any]) -> Floats:
-    return _number(values.mean(axis=-1)) if values.shape[-1] else np.full(values.shape[:-1], np.nan)
+    return number(values.mean(axis=-1)) if values.shape[-1] else np.full(values.shape[:-1], np.nan)
 
 
 def _ratio(a: Floats, b: Floats) -> Floats:
@@ -253,147 +250,5 @@ def _ratio(a: Floats, b: Floats) -> Floats:
 
 
 def _gain(p: Floats, base: Floats, normalised: bool) -> Floats:
-    a, b = _number(p.sum(axis=-1)), _number(base.sum(axis=-1))
+    a, b = number(p.sum(axis=-1)), number(base.sum(axis=-1))
     return np.where(a + b == 0, 0.0, _ratio(a, a + b)) if normalised else _ratio(a, b)
-
-
-@dataclass(frozen=True, slots=True)
-class Trials:
-    """The rows of a run as (trials, episodes) matrices."""
-
-    keys: pl.DataFrame
-    """novelty and number of each trial: what pairs it with the same draw of another run."""
-    draws: pl.DataFrame
-    """The parameters in force at the first post-novelty episode."""
-    tau: int
-    returns: Floats
-    lengths: NDArray[np.int64]
-    won: Flags
-    detected: Flags
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """One metric of a run: whether higher or lower is better, and a value per trial, NaN where it is not defined."""
-
-    name: str
-    better: str
-    per_trial: Floats
-
-    @property
-    def defined(self) -> Floats:
-        """The values of the trials where it is defined."""
-        return self.per_trial[np.isfinite(self.per_trial)]
-
-    @property
-    def value(self) -> float | None:
-        """The mean over the trials where it is defined; None: it is not defined for this run."""
-        return float(self.defined.mean()) if len(self.defined) else None
-
-
-@dataclass(frozen=True, slots=True)
-class Metrics:
-    """The metrics of one run, by name."""
-
-    keys: pl.DataFrame
-    by_name: dict[str, Metric]
-    median: Floats
-    """Median return over trials per post-novelty episode."""
-    mean: Floats
-    failed_cut: float | None
-    notes: tuple[str, ...]
-    """Performance map, window, convergence rule and kind of detection, in words."""
-
-    def frame(self) -> pl.DataFrame:
-        """One row per trial: novelty, number, and a column per metric, null where it is not defined."""
-        columns = [pl.Series(name, metric.per_trial).fill_nan(None) for name, metric in self.by_name.items()]
-        return self.keys.with_columns(columns)
-
-
-def read_trials(rows: pl.DataFrame, like: Trials | None = None) -> Trials:
-    """Rows as matrices, in the order of their trials; `like`: the same draws in the same order, or BadRunError."""
-    keys = rows.select("novelty", "number").unique(maintain_order=True) if like is None else like.keys
-    rows = rows.join(keys.with_row_index("row"), on=["novelty", "number"]).sort("row", "episode")
-    n_trials, n_episodes = len(keys), rows["episode"].n_unique()
-    tau = rows.filter(pl.col("episode") < 0)["episode"].n_unique()
-    expected = np.tile(np.arange(-tau, n_episodes - tau), n_trials)
-    if n_trials == 0 or not np.array_equal(rows["episode"].to_numpy(), expected):
-        raise BadRunError("trials or episodes are missing or doubled; give the rows of one finished run of these draws")
-    draws = rows.filter(pl.col("episode") == 0).select(pl.col("^param_.*$"))
-    if like is not None and (tau != like.tau or len(rows) != like.returns.size or not draws.equals(like.draws)):
-        raise BadRunError("these runs met other novelties or protocols; same domain, novelty, seed and protocol needed")
-    columns = (rows[name].to_numpy().reshape(-1, n_episodes) for name in ("return", "length", "won", "detected"))
-    return Trials(keys, draws, tau, *columns)
-
-
-def measure(
-    manifest: Manifest, rows: pl.DataFrame, baseline: pl.DataFrame | None = None, *,
-    random: pl.DataFrame | None = None, oracle: pl.DataFrame | None = None,
-    window: int | None = None, eps: float = 0.05, smooth: int = 5,
-) -> Metrics:  # fmt: skip
-    """All metrics of a run. baseline, random, oracle: rows of those methods on the same draws.
-
-    Where a metric needs rows that are not given it has no value. window: None means `default_window`, at most the
-    post-novelty episodes. eps and smooth: the convergence rule.
-    """
-    trials = read_trials(rows)
-    tau, n_episodes = trials.tau, trials.returns.shape[1]
-    n_post = n_episodes - tau
-    m, ten = min(default_window(n_episodes), n_post) if window is None else window, min(LAST, n_post)
-
-    def p_of(other: pl.DataFrame | None) -> Floats:
-        if other is None:
-            return np.full_like(trials.returns, np.nan)
-        return performance(read_trials(other, trials).returns, manifest.return_range)
-
-    p, base = performance(trials.returns, manifest.return_range), p_of(baseline)
-    ours, theirs = failed(p, tau, 0.0), failed(base, tau, 0.0)
-    found = _detection(trials.detected, tau) | _reaction(p, base, tau, m)
-    found |= {
-        "resilience_drop": ("lower", resilience_drop(base, tau)),
-        "resilience_vs_random": ("higher", resilience_vs_random(base, p_of(random), tau)),
-        "asymptotic_performance": ("higher", last_mean(p, tau, m)),
-        "one_shot_performance": ("higher", one_shot_performance(p, tau)),
-        "adaptive_efficiency": ("lower", adaptive_efficiency(p, trials.lengths, tau, eps, m, smooth)),
-        "oracle_regret": ("lower", oracle_regret(p, p_of(oracle), tau)),
-        "last10_return": ("higher", last_mean(trials.returns, tau, ten)),
-        "last10_won": ("higher", last_mean(trials.won, tau, ten)),
-        "failed": ("lower", _number(ours)),
-        "failed_removed": ("higher", failed_removed(ours, theirs)),
-    }
-    by_name = {name: Metric(name, better, values) for name, (better, values) in found.items()}
-    median, mean = np.median(trials.returns[:, tau:], axis=0), trials.returns[:, tau:].mean(axis=0)
-    detector = str(manifest.spec["detector"])
-    notes = (
-        performance_words(str(manifest.spec["domain"]), manifest.return_range),
-        f"window m = {m} of {n_episodes} episodes, novelty at {tau}",
-        f"converged: mean of {smooth} episodes stays within {eps:g} of the mean of the last {m}",
-        "detection: given (NRP is M4)" if detector == "given" else f"detection: by the system, {detector} (NRP is M3)",
-    )
-    return Metrics(trials.keys, by_name, median, mean, failed_cut(ours, theirs), notes)
-
-
-def _detection(detected: Flags, tau: int) -> dict[str, tuple[str, Floats]]:
-    return {
-        "fp": ("lower", false_positives(detected, tau)),
-        "tp": ("higher", true_positives(detected, tau)),
-        "tn": ("higher", true_negatives(detected, tau)),
-        "m1_first": ("lower", m1(detected, tau, "first")),
-        "m1_count": ("lower", m1(detected, tau, "count")),
-        "m2": ("higher", _number(correctly_detected(detected, tau))),
-        "m21": ("lower", _number(false_positives(detected, tau) > 0)),
-        "m22": ("higher", m22(detected, tau)),
-        "amoc_scaled": ("higher", amoc(_number(detected), tau)),
-        "amoc_unscaled": ("higher", amoc(_number(detected), tau, scaled=False)),
-        "is_early": ("lower", _number(is_early(detected, tau))),
-    }
-
-
-def _reaction(p: Floats, base: Floats, tau: int, m: int) -> dict[str, tuple[str, Floats]]:
-    found = {"nrp": nrp(p, base, tau, m), "inrp": inrp(p, base, tau, m), "onrp": onrp(p, base, tau)}
-    for suffix, normalised in (("", True), ("_ratio", False)):
-        found["opti" + suffix] = opti(p, base, tau, normalised)
-        found["apti" + suffix] = apti(p, base, tau, m, normalised)
-        found["ipti" + suffix] = ipti(p, base, tau, m, normalised)
-    found |= {"nrm": nrm(p, tau), "nrm_baseline": nrm(base, tau)}
-    return {name: ("higher", values) for name, values in found.items()}

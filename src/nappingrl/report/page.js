@@ -20,7 +20,7 @@
       const x = y.map((_, k) => run.first + k);
       const band = found && found[state.statistic + "_band"];
       const line = {
-        x, y, name: plain(run.name), legendgroup: String(i), mode: "lines+markers",
+        x, y, name: plain(run.name), legendgroup: String(i), mode: "lines+markers", visible: run.hidden ? "legendonly" : true,
         marker: { symbol: run.symbol, size: 8, color: "#fff", line: { color: run.colour, width: 1.5 }, maxdisplayed: 12 },
         line: { color: run.colour, dash: run.dash, width: 2 },
         customdata: band ? x.map((_, k) => ` (${band[0][k]} to ${band[1][k]})`) : x.map(() => ""),
@@ -28,7 +28,7 @@
       };
       const area = {
         x: band ? [...x, ...[...x].reverse()] : [], y: band ? [...band[1], ...[...band[0]].reverse()] : [],
-        legendgroup: String(i), showlegend: false, hoverinfo: "skip", mode: "lines", fill: "toself",
+        legendgroup: String(i), visible: run.hidden ? "legendonly" : true, showlegend: false, hoverinfo: "skip", mode: "lines", fill: "toself",
         fillcolor: run.colour + "26", line: { width: 0, color: run.colour },
       };
       return [area, line];
@@ -127,6 +127,7 @@
     choose();
   }
 
+  at("plot").style.height = `${27 + 2 * Math.ceil(data.runs.length / 3)}rem`; // the legend has room of its own
   at("controls").addEventListener("submit", (event) => event.preventDefault());
   chooseSplit(0);
   at("split").value = "0";

@@ -32,7 +32,8 @@ _CONTROLS = """<form id="controls"><fieldset><legend>Curve</legend>
 <figure><div id="plot" role="figure" aria-label="Return per episode of each run, before and after the novelty; the
 table below has the end of each curve in numbers"></div>
 <figcaption>Return per episode over the trials shown. Band: 95 % interval over trials, of the mean (Student's t) or of
-the median (order statistics, from 6 trials on). Episode 0 is the first after the novelty. Click a name to hide a run.
+the median (order statistics, from 6 trials on). Episode 0 is the first after the novelty. Click a name to hide or
+show a run; of many runs the controls are hidden at first.
 </figcaption></figure>
 <div class="scroll" tabindex="0" role="region" aria-label="The trials shown"><table class="ends">
 <caption>The trials shown, in numbers</caption>

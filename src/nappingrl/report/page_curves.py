@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy import stats
 
+from nappingrl.report import intervals
 from nappingrl.report.inputs import Loaded
-from nappingrl.report.metrics import read_trials
+from nappingrl.report.measure import read_trials
 from nappingrl.report.page_html import range_decimals
-from nappingrl.report.statistics import LEVEL, Interval, mean_t, median_order, rate_wilson
-from nappingrl.report.style import looks
+from nappingrl.report.statistics import Interval, mean_t, rate_wilson
+from nappingrl.report.style import MOST_LINES, looks
 from nappingrl.report.summary import final_levels
 
 Floats = NDArray[np.float64]
@@ -88,25 +88,6 @@ def find_splits(matrices: list[Matrix], before: dict[str, float]) -> Iterator[Sp
         yield Split(name + was, "bins", labels, [[np.flatnonzero(b == i) for b in bins] for i in range(len(labels))])
 
 
-def mean_band(values: Floats) -> tuple[Floats, Floats] | None:
-    """`mean_t` of every column at once."""
-    n = len(values)
-    if n < 2:
-        return None
-    half = stats.t.ppf((1 + LEVEL) / 2, n - 1) * values.std(axis=0, ddof=1) / np.sqrt(n)
-    mean = values.mean(axis=0)
-    return mean - half, mean + half
-
-
-def median_band(values: Floats) -> tuple[Floats, Floats] | None:
-    """`median_order` of every column at once: its ranks depend on the number of trials only."""
-    ranks = median_order(np.arange(len(values)))
-    if ranks is None:
-        return None
-    in_order = np.sort(values, axis=0)
-    return in_order[int(ranks.low)], in_order[int(ranks.high)]
-
-
 def curve_data(runs: list[Loaded], statistic: str) -> dict[str, Any]:
     """All that the script of the page needs."""
     matrices = [read_matrix(run) for run in runs]
@@ -135,6 +116,7 @@ def curve_data(runs: list[Loaded], statistic: str) -> dict[str, Any]:
                 "symbol": _SYMBOLS.get(look.marker, "circle"),
                 "dash": "solid" if look.dash == "-" else ",".join(f"{2 * length:g}px" for length in look.dash[1]),
                 "first": -m.tau,
+                "hidden": len(runs) > MOST_LINES and run.manifest.role == "control",
             }
             for run, m, look in zip(runs, matrices, looks([(r.manifest, r.rows) for r in runs]), strict=True)
         ],
@@ -147,16 +129,22 @@ def _group(matrix: Matrix, rows: NDArray[np.int64], digits: int) -> dict[str, An
     if len(rows) == 0:
         return None
     returns, level, solved = matrix.returns[rows], matrix.level[rows], matrix.solved[rows]
-    means, medians = mean_band(returns), median_band(returns)
+    means, medians = intervals.mean_t(returns), intervals.median_order(returns)
     return {
         "n": len(rows),
-        "mean": _short(returns.mean(axis=0), digits),
-        "mean_band": means and [_short(edge, digits) for edge in means],
-        "median": _short(np.median(returns, axis=0), digits),
-        "median_band": medians and [_short(edge, digits) for edge in medians],
+        "mean": _short(means.centre, digits),
+        "mean_band": _ends(means, digits),
+        "median": _short(medians.centre, digits),
+        "median_band": _ends(medians, digits),
         "level": _triple(level, mean_t(level), digits),
         "solved": _triple(solved, rate_wilson(solved), 4),
     }
+
+
+def _ends(band: intervals.Band, digits: int) -> list[list[float]] | None:
+    if np.isnan(band.lower).any():
+        return None
+    return [_short(band.lower, digits), _short(band.upper, digits)]
 
 
 def _triple(values: NDArray[Any], interval: Interval | None, digits: int) -> list[float]:

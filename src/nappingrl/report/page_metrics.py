@@ -7,7 +7,7 @@ import polars as pl
 
 from nappingrl.errors import BadRunError
 from nappingrl.report.inputs import Loaded
-from nappingrl.report.metrics import Metric, Metrics, measure, read_trials
+from nappingrl.report.measure import Metric, Metrics, measure, read_trials
 from nappingrl.report.page_html import decimals, items, number, span, table, text
 from nappingrl.report.statistics import mean_t, rate_wilson
 
@@ -126,7 +126,8 @@ def _beside(run: Loaded, runs: list[Loaded], method: str, lacking: dict[str, str
         if method == "frozen" and other.manifest.agent_sha256 != run.manifest.agent_sha256:
             continue
         if method == "random" and spec["detector"] != "given":
-            lacking[method] += f"; the random run here acts as the agent until {spec['detector']} detects the novelty"
+            note = f"; the random run here acts as the agent until {spec['detector']} detects the novelty"
+            lacking[method] = lacking[method].removesuffix(note) + note
             continue
         try:
             read_trials(other.rows, ours)

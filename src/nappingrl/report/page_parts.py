@@ -149,20 +149,20 @@ def command_of(run: Loaded) -> str:
 
 def rerun_section(runs: list[Loaded], command: str, made_with: str) -> str:
     """Commands, versions, seeds and hashes."""
-    commands = "".join(f"<pre><code>{text(command_of(run))}</code></pre>" for run in runs)
-    lines = [
-        [
-            text(run.label),
+    commands = "\n".join(text(words) for words in (*map(command_of, runs), command))
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for run in runs:
+        cells = (
             text(run.manifest.spec["seed"]),
             text(run.manifest.version),
             text(", ".join(f"{name} {value}" for name, value in run.manifest.versions.items()) or "-"),
             f"<code class='hash'>{text(run.manifest.agent_sha256)}</code>",
             f"<code class='hash'>{text(run.manifest.source_sha256)}</code>",
-        ]
-        for run in runs
-    ]
+        )
+        alike.setdefault(cells, []).append(text(run.label))
+    lines = [["<br>".join(labels), *cells] for cells, labels in alike.items()]
     return (
-        f"<p>The runs, and then this report:</p>{commands}<pre><code>{text(command)}</code></pre>"
+        f"<p>The runs, and then this report:</p><pre><code>{commands}</code></pre>"
         + table(
             "What they were run with",
             ("run", "seed", "nappingrl", "versions", "sha256 of the agent", "sha256 of the source"),

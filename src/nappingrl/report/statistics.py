@@ -1,7 +1,8 @@
 """Intervals over trials, never over episodes: the episodes of a trial share one draw and are not independent.
 
-Every function takes one value per trial and gives None where the trials are too few for an interval. Runs that met the
-same draws are compared by pairs: `pair`, then any interval of the differences.
+Every function takes one value per trial and gives None where the trials are too few for an interval; `intervals.py` has
+the formulas, for whole curves too. Runs that met the same draws are compared by pairs: `pair`, then any interval of the
+differences.
 """
 
 from collections.abc import Callable
@@ -14,12 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from nappingrl.errors import BadRunError
+from nappingrl.report import intervals
+from nappingrl.report.intervals import LEVEL, Floats
 
-Floats = NDArray[np.float64]
 Statistic = Callable[..., Any]
 """Takes arrays that end in trials, one per run, and reduces that last axis."""
 
-LEVEL = 0.95
 RESAMPLES = 10_000
 _BATCH = 1_000_000
 """Values that are resampled at a time: bounds the memory."""
@@ -78,25 +79,13 @@ def pair(first: pl.DataFrame, second: pl.DataFrame, column: str) -> Pairs:
 def mean_t(values: ArrayLike, level: float = LEVEL) -> Interval | None:
     """Mean with Student's t interval. All values equal: an interval of no width."""
     x = _checked(values, level)
-    if len(x) < 2:
-        return None
-    mean, error = float(x.mean()), float(stats.sem(x))
-    half = float(stats.t.ppf((1 + level) / 2, len(x) - 1)) * error
-    return Interval(mean, mean - half, mean + half, level, len(x))
+    return _single(intervals.mean_t(x, level), level, len(x)) if len(x) else None
 
 
 def median_order(values: ArrayLike, level: float = LEVEL) -> Interval | None:
-    """Median between two order statistics chosen by the binomial distribution; covers with at least the level.
-
-    None where no two of so few trials do: below 6 trials at 95 %.
-    """
+    """Median between two order statistics; covers with at least the level. None below 6 trials at 95 %."""
     x = _checked(values, level)
-    if len(x) < 2:
-        return None
-    low, high = stats.quantile_test(x, p=0.5).confidence_interval(level)
-    if np.isnan(low) or np.isnan(high):
-        return None
-    return Interval(float(np.median(x)), float(low), float(high), level, len(x))
+    return _single(intervals.median_order(x, level), level, len(x)) if len(x) else None
 
 
 def rate_wilson(flags: ArrayLike, level: float = LEVEL) -> Interval | None:
@@ -104,10 +93,7 @@ def rate_wilson(flags: ArrayLike, level: float = LEVEL) -> Interval | None:
     x = _checked(flags, level)
     if not np.isin(x, (0.0, 1.0)).all():
         raise ValueError("a rate needs values of 0 or 1")
-    if len(x) < 2:
-        return None
-    low, high = stats.binomtest(int(x.sum()), len(x)).proportion_ci(level, method="wilson")
-    return Interval(float(x.mean()), float(low), float(high), level, len(x))
+    return _single(intervals.rate_wilson(x.sum(), len(x), level), level, len(x)) if len(x) else None
 
 
 def bootstrap(
@@ -177,6 +163,11 @@ def improvement_bootstrap(
 ) -> Interval | None:
     """Probability of improvement of paired trials with its bootstrap interval; options: those of `bootstrap`."""
     return bootstrap(improvement, first, second, rng=rng, **options)
+
+
+def _single(band: intervals.Band, level: float, n: int) -> Interval | None:
+    value, low, high = float(band.centre), float(band.lower), float(band.upper)
+    return None if np.isnan(low) else Interval(value, low, high, level, n)
 
 
 def _checked(values: ArrayLike, level: float) -> Floats:

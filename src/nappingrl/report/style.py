@@ -1,8 +1,8 @@
 """The look of all figures: sizes, colours, lines, names. A method has one colour everywhere, an agent one dash."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-    from nappingrl.report.intervals import Interval
+    from nappingrl.report.intervals import Band
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 """Okabe and Ito's palette: safe for colour-blind readers."""
@@ -26,8 +26,10 @@ FAILED = "#e00000"
 DPI = 300
 ONE_COLUMN, TWO_COLUMNS = 3.5, 7.0
 """Printed widths in inches."""
+MOST_LINES = 8
+"""More lines than this hide each other: then every agent has a panel of its own."""
 SUFFIXES = (".png", ".pdf", ".svg")
-TITLES = {"cartpole": "CartPole", "mountaincar": "MountainCar", "crossroad": "CrossRoad"}
+TITLES = {"cartpole": "CartPole", "mountaincar": "MountainCar", "crossroad": "CrossRoad", "angrybirds": "Angry Birds"}
 
 _METHODS = {
     "napping": ("#0072b2", "o"),
@@ -115,9 +117,9 @@ def settle(canvas: "Canvas") -> None:
         canvas.draw_without_rendering()
 
 
-def add_legend(canvas: "Canvas", axes: "Axes", most: int = 4, title: str | None = None) -> None:
-    """One legend for the whole figure, below it and outside all data, in as many columns as fit its width."""
-    handles, labels = axes.get_legend_handles_labels()
+def add_legend(canvas: "Canvas", panels: "Iterable[Axes]", most: int = 4, title: str | None = None) -> None:
+    """One legend for all panels, below them and outside all data, in as many columns as fit its width."""
+    handles, labels = legend_entries(panels)
     if not handles:
         return
     widths = [0.068 * max(len(line) for line in label.splitlines()) + 0.6 for label in labels]
@@ -125,6 +127,15 @@ def add_legend(canvas: "Canvas", axes: "Axes", most: int = 4, title: str | None 
     fitting = len(labels) if sum(widths) <= page else max(int(page / max(widths)), 1)
     n_rows = -(-len(labels) // min(most, fitting))
     canvas.legend(handles, labels, loc="outside lower center", ncols=-(-len(labels) // n_rows), title=title)
+
+
+def legend_entries(panels: "Iterable[Axes]") -> tuple[list[Any], list[str]]:
+    """What the panels show, each name once."""
+    entries: dict[str, Any] = {}
+    for axes in panels:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    return list(entries.values()), list(entries)
 
 
 # ----------------------------------------------------------------------------------------------------- lines and names
@@ -142,6 +153,16 @@ def looks(runs: list[Run]) -> list[Look]:
         note = f" ({differs})" if differs else ""
         label = f"{_shown(agent)} {method}{note}"
         found.append(Look(label, colour, marker, dashes[agent, differs], _shown(agent) + note, method))
+    return found
+
+
+def by_agent(runs: list[Run]) -> dict[str, tuple[list[Run], list[Look]]]:
+    """The runs of each agent, called and drawn by their methods alone: for panels of one agent."""
+    found: dict[str, tuple[list[Run], list[Look]]] = {}
+    for run, look in zip(runs, looks(runs), strict=True):
+        of_agent = found.setdefault(look.agent, ([], []))
+        of_agent[0].append(run)
+        of_agent[1].append(replace(look, label=look.method, dash="-"))
     return found
 
 
@@ -189,7 +210,7 @@ def _give_dashes(variants: list[tuple[str, str]]) -> dict[tuple[str, str], Any]:
     return {variant: _DASHES[i] for variant, i in given.items()}
 
 
-def plot_interval(axes: "Axes", x: NDArray[Any], found: "Interval", look: Look, markevery: Any = None) -> None:
+def plot_interval(axes: "Axes", x: NDArray[Any], found: "Band", look: Look, markevery: Any = None) -> None:
     """A line with its interval as a band, broken where the novelty comes."""
     edge: dict[str, Any] = {"color": look.colour, "linestyle": look.dash, "linewidth": 0.4, "alpha": 0.5}
     for part in (x < 0, x >= 0):

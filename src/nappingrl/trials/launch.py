@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 import nappingrl
-from nappingrl.agents import load
 from nappingrl.agents.base import Agent
 from nappingrl.domains.base import Domain
 from nappingrl.errors import BadRunError, BadSpecError
 from nappingrl.methods.napping import Napping
+from nappingrl.players import load
 from nappingrl.registry import check_name, domains, methods
 from nappingrl.source import source_sha256
 from nappingrl.trials import cluster
@@ -107,9 +107,10 @@ class Replayed:
 def replay(folder: RunFolder, trial: str) -> Replayed:
     """Run one trial of a run again, alone; `trial` is its id or its number."""
     spec = msgspec.convert(folder.manifest.spec, RunSpec)
-    found = [t for t in spec.trial_specs() if trial in (t.id, str(t.number))]
+    trials = spec.trial_specs()
+    found = [t for t in trials if trial in (t.id, str(t.number))]
     if not found:
-        example = spec.trial_specs()[0].id
+        example = trials[0].id
         raise BadSpecError(
             f"no trial '{trial}' in {folder.path}; allowed: 0 to {spec.trials - 1}, or an id like {example}"
         )
@@ -145,7 +146,7 @@ def make_manifest(spec: RunSpec, agent: Agent, command: str) -> Manifest:
         source_sha256=source_sha256(),
         agent_sha256=agent.sha256,
         chunk=CHUNK,
-        n_trials=len(spec.trial_specs()),
+        n_trials=spec.n_trials,
         n_episodes=sum(count for _, count in phases(spec.protocol)),
         return_range=domain.return_range,
         solved_column=domain.solved.column,
@@ -155,7 +156,7 @@ def make_manifest(spec: RunSpec, agent: Agent, command: str) -> Manifest:
         role=methods.get(spec.method).role,
         command=command,
         versions={"python": platform.python_version()}
-        | {name: version(name) for name in ("numpy", "numba", "gymnasium", "polars")},
+        | {name: version(name) for name in ("numpy", "scipy", "numba", "gymnasium", "polars")},
     )
 
 
@@ -169,7 +170,7 @@ def _run_chunks(
     address: str,
 ) -> Generator[tuple[int, pl.DataFrame]]:
     """Run the chunks that are asked for (None: all, in order) and give their rows as they come."""
-    n_trials, n_episodes = len(spec.trial_specs()), sum(count for _, count in phases(spec.protocol))
+    n_trials, n_episodes = spec.n_trials, sum(count for _, count in phases(spec.protocol))
     is_ordered = chunks is None
     todo = list(range(-(-n_trials // CHUNK))) if chunks is None else chunks
     total = n_trials * n_episodes
@@ -192,7 +193,7 @@ def _run_chunks(
 
 
 def _run_chunk(spec: RunSpec, agent: Agent, chunk: int, on_episodes: Callable[[int], None]) -> pl.DataFrame:
-    trials = spec.trial_specs()[chunk * CHUNK : (chunk + 1) * CHUNK]
+    trials = spec.trial_specs(chunk * CHUNK, (chunk + 1) * CHUNK)
     return Engine(spec, agent).run_trials(trials, on_episodes)
 
 

@@ -137,9 +137,14 @@ class Trainer:
             return int(self.network(torch.as_tensor(observation[None]))[0].argmax())
 
     def _price(self, action: int) -> float:
-        """A small price of everything but the plainest shot: of shots that work as well it is the one to learn."""
-        prices = self.recipe["prices"]
-        return float(prices[action % len(prices)])
+        """A price of everything but the plainest shot: of shots that work as well it is the one to learn.
+
+        An object's actions are two trajectories with the same offsets: none, then a pair of each size.
+        """
+        prices, per_object = self.recipe["prices"], self.network.layout.per_object
+        slot, way = divmod(action, per_object)
+        is_high, offset = divmod(way, per_object // 2)
+        return float(prices["object"] * (slot > 0) + prices["high"] * is_high + prices["offset"] * ((offset + 1) // 2))
 
     def _update(self, rng: np.random.Generator) -> None:
         options, done = self.options, self.episode / self.recipe["episodes"]

@@ -95,10 +95,10 @@ class Run:
     """The Eval that judges actions; see `napping list`. Default: the domain's."""
     option: tuple[str, ...] = ()
     """Options of the method as NAME=VALUE; see `napping list`."""
-    detector: str = "rolling-mean"
-    """rolling-mean (the paper's), given or never."""
+    detector: str = ""
+    """rolling-mean, given or never. Default: the paper's in the domain."""
     protocol: str = "paper"
-    """paper (40+40 episodes) or PRE+POST, such as 10+40."""
+    """paper, PRE+POST episodes such as 10+40, or 1..40+40: a number before the novelty drawn for each trial."""
     trials: int = 100
     """Trials per novelty."""
     seed: int = 0

@@ -38,6 +38,9 @@ class Defaults:
     score: str
     rule: str
     space: str
+    detector: str = "rolling-mean"
+    protocol: str = "paper"
+    """The paper's protocol in this domain."""
 
 
 class Domain(ABC):

@@ -38,6 +38,7 @@ class Engine:
         self._detected = np.zeros(slots, np.bool_)
         self._detected_step = np.full(slots, -1)
         self._episode = np.zeros(slots, np.int64)  # counted from 0
+        self._first = np.zeros(slots, np.int64)  # where the trial begins
         self._trial = np.zeros(slots, np.int64)  # index into the trials of this call
         self._lengths = np.zeros(slots, np.int64)
         self._returns = np.zeros(slots)
@@ -84,7 +85,8 @@ class Engine:
             self._trial[slot] = trial
             self._uniforms[slot] = spec.stream("reset").random(self._uniforms.shape[1:])
             self._parameters[slot], self._settings[slot] = spec.parameters(), spec.setting()
-        self._episode[rows] = 0
+        self._first[rows] = [trials[trial].skipped() for _, trial in taken]
+        self._episode[rows] = self._first[rows]
         self.method.start(rows, np.array([trials[trial].key("choice") for _, trial in taken], np.uint64))
         self._detected[rows], self._detected_step[rows] = False, -1
         self._latch(rows, self.detector.start(rows, self.first_episode), np.zeros(len(rows), np.int64))
@@ -95,7 +97,7 @@ class Engine:
         for row in rows:
             episode = self._episode[row]
             phase = self.phase_names[episode]
-            if episode == 0 or phase != self.phase_names[episode - 1]:
+            if episode == self._first[row] or phase != self.phase_names[episode - 1]:
                 one = np.array([row])
                 self.domain.apply(one, self._parameters[row] if phase == NOVEL else self._settings[row])
                 if self.method.privileged and phase == NOVEL:
@@ -144,6 +146,7 @@ class _Columns:
         self.regions, self.n_open = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         self.diverged = np.zeros(shape, np.bool_)
         self.values = np.zeros((*shape, len(parameters)))
+        self.is_played = np.zeros(shape, np.bool_)
 
     def write(
         self, trials: Rows, episodes: Rows, returns: Floats, lengths: Rows, won: Flags, detected: Flags,
@@ -151,6 +154,7 @@ class _Columns:
     ) -> None:  # fmt: skip
         """One ended episode of some of the trials."""
         at = trials, episodes
+        self.is_played[at] = True
         self.returns[at], self.lengths[at], self.won[at] = returns, lengths, won
         self.detected[at], self.detected_step[at] = detected, detected_step
         self.regions[at], self.n_open[at], self.diverged[at], self.values[at] = regions, n_open, diverged, values
@@ -159,7 +163,7 @@ class _Columns:
         """The rows as a table."""
         n_trials, n_episodes = self.returns.shape
         steps = pl.Series(self.detected_step.ravel().astype(np.int32))
-        return pl.DataFrame(
+        table = pl.DataFrame(
             {
                 "trial": np.repeat([trial.id for trial in trials], n_episodes),
                 "novelty": np.repeat([trial.novelty for trial in trials], n_episodes),
@@ -177,6 +181,7 @@ class _Columns:
             }
             | {f"param_{name}": self.values[..., i].ravel() for i, name in enumerate(self.parameters)}
         )
+        return table if self.is_played.all() else table.filter(pl.Series(self.is_played.ravel()))
 
 
 def make_info(domain: type[Domain], run: RunSpec, privileged: bool) -> Info:

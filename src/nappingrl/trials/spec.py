@@ -1,6 +1,7 @@
 """What an experiment is: a run and its trials, as plain records."""
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,6 +17,7 @@ from nappingrl.principles import RULES
 from nappingrl.registry import check_name, detectors, domains, methods
 
 PRE, NOVEL = "pre", "novel"
+_PROTOCOL = re.compile(r"(?:(?P<least>[0-9]+)\.\.)?(?P<most>[0-9]+)\+(?P<after>[0-9]+)")
 Phases = tuple[tuple[str, int], ...]
 
 
@@ -34,18 +36,19 @@ class RunSpec:
     rule: str = ""
     space: str = ""
     score: str = ""
-    detector: str = "rolling-mean"
+    detector: str = ""
     protocol: str = "paper"
-    """"paper" = 40+40 episodes, or any PRE+POST such as 10+40."""
+    """"paper" = the paper's in this domain (40+40 episodes), any PRE+POST such as 10+40, or LEAST..MOST+POST."""
     options: dict[str, Any] = field(default_factory=dict)
     """Options of the method."""
 
     def complete(self) -> "RunSpec":
         """Checked, with every default filled in."""
         domain: type[Domain] = domains.get(self.domain)
-        check_name("detector", self.detector, detectors.names())
         full = replace(
             self,
+            detector=check_name("detector", self.detector or domain.defaults.detector, detectors.names()),
+            protocol=domain.defaults.protocol if self.protocol == "paper" else self.protocol,
             agent=self.agent or domain.defaults.agent,
             novelty=self.novelty or domain.defaults.novelty,
             rule=check_name("rule", self.rule or domain.defaults.rule, RULES),
@@ -116,6 +119,11 @@ class TrialSpec:
         domain: type[Domain] = domains.get(self.run.domain)
         return domain.novelties[self.novelty].setting or None
 
+    def skipped(self) -> int:
+        """How many of the episodes before the novelty this trial leaves out: its first ones."""
+        least, most, _ = _counts(self.run.protocol)
+        return 0 if least == most else most - int(self.stream("protocol").integers(least, most + 1))
+
     def _key(self, purpose: str, n_bytes: int) -> int:
         text = f"{self.run.domain}/{self.novelty}/{self.run.seed}/{self.number}/{purpose}"
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:n_bytes], "little")
@@ -130,10 +138,22 @@ def options_hash(run: RunSpec) -> str:
 
 
 def phases(protocol: str) -> Phases:
-    """The phases of a trial and their numbers of episodes."""
+    """The phases of a trial and their greatest numbers of episodes."""
+    _, most, after = _counts(protocol)
+    return ((PRE, most), (NOVEL, after))
+
+
+def _counts(protocol: str) -> tuple[int, int, int]:
+    """The least and the greatest number of episodes before the novelty, and that of those after it."""
     if protocol == "paper":
-        return ((PRE, 40), (NOVEL, 40))
-    parts = protocol.split("+")
-    if len(parts) != 2 or not all(part.isascii() and part.isdigit() for part in parts) or int(parts[1]) < 1:
-        raise BadSpecError(f"unknown protocol '{protocol}'; allowed: paper, or PRE+POST episodes such as 10+40")
-    return ((PRE, int(parts[0])), (NOVEL, int(parts[1])))
+        return 40, 40, 40
+    match = _PROTOCOL.fullmatch(protocol)
+    if match is not None:
+        most, after = int(match["most"]), int(match["after"])
+        least = int(match["least"]) if match["least"] else most
+        if after >= 1 and least <= most:
+            return least, most, after
+    raise BadSpecError(
+        f"unknown protocol '{protocol}'; allowed: paper, PRE+POST episodes such as 10+40, or 1..40+40 for a number "
+        "before the novelty that is drawn for each trial"
+    )

@@ -153,8 +153,12 @@ class RunFolder:
             rows = _read_part(self.part(chunk))
         except BadRunError as error:
             return str(error.__cause__).strip().partition("\n")[0]
-        if len(rows) != expected * self.manifest.n_episodes:
-            return f"{len(rows)} rows instead of {expected * self.manifest.n_episodes}"
+        most = expected * self.manifest.n_episodes
+        is_ragged = ".." in self.manifest.spec["protocol"]
+        if len(rows) > most or (len(rows) < most and not is_ragged):
+            return f"{len(rows)} rows instead of {most}"
+        if rows["trial"].n_unique() != expected:
+            return f"{rows['trial'].n_unique()} trials instead of {expected}"
         return None
 
 

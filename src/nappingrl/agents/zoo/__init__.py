@@ -6,7 +6,7 @@ The npz holds all tensors of the policy under SB3's names, and `normaliser.*` wh
 import json
 import zipfile
 import zlib
-from importlib import resources
+from importlib import import_module, resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -86,10 +86,10 @@ def read(
 def _network_agent(name: str, about: dict[str, Any], weights: dict[str, NDArray[np.float32]]) -> "Agent":
     """An agent whose network torch runs."""
     try:
-        from nappingrl.agents.networks import NetworkAgent
+        module = import_module("nappingrl.agents.networks")
     except ModuleNotFoundError as error:
         raise MissingExtraError(f'agent {name} needs {error.name}: pip install "nappingrl[sb3]"') from None
-    agent = NetworkAgent(name, about["network"], weights)
+    agent: Agent = module.NetworkAgent(name, about["network"], weights)
     if agent.sha256 != about["sha256"]:
         raise BadAgentError(
             f"the weights of '{name}' do not match its card's sha256; reinstall nappingrl or train it again"

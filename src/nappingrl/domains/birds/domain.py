@@ -92,7 +92,8 @@ class AngryBirds(Domain):
     detector_limits = (0.7, inf)
     order = aim.candidate_order()
     defaults = Defaults(
-        agent="dqn", novelty="taller-slingshot", score="goal", rule="fallback", space="embedding"
+        agent="dqn", novelty="taller-slingshot", score="goal", rule="fallback", space="embedding", detector="given",
+        protocol="1..40+40",
     )  # fmt: skip
 
     def __init__(self, n: int) -> None:

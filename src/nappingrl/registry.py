@@ -70,6 +70,11 @@ players = Registry(
     "player",
     {
         "angrybirds-naive": "nappingrl.players.naive:Naive",
+        "angrybirds-naive-adaptation": "nappingrl.players.naive_adaptation:NaiveAdaptation",
+        "angrybirds-datalab": "nappingrl.players.datalab:DataLab",
+        "angrybirds-replanner": "nappingrl.players.replanner:Replanner",
+        "angrybirds-hydra": "nappingrl.players.hydra_birds:HydraBirds",
+        "cartpole-hydra": "nappingrl.players.hydra_cartpole:HydraCartPole",
     },
 )
 """Agents that play by rules of their own, by domain and name."""

@@ -16,7 +16,6 @@ from nappingrl.agents.torch import to_numpy
 Network = Dueling | Relational
 OnProgress = Callable[[int, int], None]
 OnEvaluation = Callable[[int, float], None]
-CHECKPOINT_EPISODES = 1000
 
 
 @dataclass
@@ -77,7 +76,7 @@ class Trainer:
         self.losses: list[float] = []
 
     def run(self, folder: Path, on_progress: OnProgress | None, on_evaluation: OnEvaluation | None) -> None:
-        """Train to the end, with a checkpoint every thousand episodes; go on from one that is there."""
+        """Train to the end, with a checkpoint at every evaluation; go on from one that is there."""
         total, file = self.recipe["episodes"], folder / "checkpoint.pt"
         if file.is_file():
             self.restore(file)
@@ -87,7 +86,7 @@ class Trainer:
             self.episode += 1
             if on_progress is not None:
                 on_progress(self.episode, total)
-            if self.episode % CHECKPOINT_EPISODES == 0 or self.episode == total:
+            if self.episode % self.recipe["evaluate_every"] == 0 or self.episode == total:
                 rate = self.pass_rate(self.recipe["evaluation"])
                 if rate >= self.best:
                     self.best, self.best_episode = rate, self.episode

@@ -12,6 +12,7 @@ from nappingrl.agents.threads import one_thread
 
 CARD_SEED = 2_000_003
 EPISODES = 700
+"""Of each pass rate on the card; fewer for a training of fewer episodes."""
 PACKAGES = ("nappingrl", "numpy", "gymnasium", "torch", "Box2D")
 
 
@@ -24,9 +25,10 @@ def train_masked(
         trainer = Trainer(recipe, recipe["seed"], tensorboard and tensorboard / f"{domain}-{name}")
         trainer.run(out / f"{domain}-{name}-training", on_progress, on_evaluation)
         trainer.keep_best()
+        episodes = min(EPISODES, recipe["episodes"])
         held_out = {"levels": [recipe["env_options"]["levels"][1], recipe["env_options"]["levels"][1] + 70]}
         rates = {
-            which: round(trainer.pass_rate({"episodes": EPISODES, "seed": CARD_SEED, "env_options": options}), 3)
+            which: round(trainer.pass_rate({"episodes": episodes, "seed": CARD_SEED, "env_options": options}), 3)
             for which, options in (("training levels", {}), ("held-out levels", held_out))
         }
     agent = NetworkAgent(name, recipe["network"], trainer.best_weights)
@@ -47,7 +49,7 @@ def train_masked(
         "episodes": recipe["episodes"],
         "steps": trainer.steps,
         "checkpoint_episode": trainer.best_episode,
-        "pass_rate": {"episodes": EPISODES} | rates,
+        "pass_rate": {"episodes": episodes} | rates,
         "versions": {"python": platform.python_version()} | {package: version(package) for package in PACKAGES},
         "command": f"napping train {domain} {name}",
     }

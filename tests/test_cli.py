@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from nappingrl import players
 from nappingrl.agents import zoo_names
 from nappingrl.cli import main
 from nappingrl.domains.cartpole import CartPole
@@ -96,7 +97,7 @@ def test_list_json(napping: Napping) -> None:
     assert list(found["domains"]) == domains.names()
     assert set(found["domains"]["cartpole"]) == {"agents", "novelties", "scores", "defaults"}
     assert list(found["domains"]["cartpole"]["scores"]) == list(CartPole.scores)
-    assert found["domains"]["cartpole"]["agents"] == zoo_names("cartpole")
+    assert found["domains"]["cartpole"]["agents"] == players.names("cartpole")
     assert list(found["methods"]) == methods.names()
     assert all(set(entry) == {"about", "options"} and entry["about"] for entry in found["methods"].values())
     assert set(found["methods"]["napping"]["options"]) == {"choice", "search", "layer"}

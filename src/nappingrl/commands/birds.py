@@ -2,20 +2,21 @@
 
 import ipaddress
 import json
-import shlex
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import subcommand
 
+from nappingrl.commands.birds_external import External
 from nappingrl.commands.birds_levels import Levels
 from nappingrl.commands.birds_play import Play
-from nappingrl.commands.console import print_table, say
+from nappingrl.commands.birds_scores import again, given, option_of, print_rates, rate, rates
+from nappingrl.commands.console import say
 from nappingrl.errors import BadRunError, BadSpecError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from nappingrl.domains.birds.plan import Plan
     from nappingrl.domains.birds.results import Episode
@@ -101,10 +102,9 @@ class Serve:
         """Refuse what cannot be meant, before anything is made."""
         for name in ("levels", "novel_levels", "seed", "attempts", "report_step", "agents"):
             if (value := getattr(self, name)) < 0:
-                raise BadSpecError(f"--{name.replace('_', '-')} {value} is negative; allowed: 0, 1, 2, ...")
+                raise BadSpecError(f"{option_of(name)} {value} is negative; allowed: 0, 1, 2, ...")
         if self.trials is not None:
-            given = [option.name for option in fields(self) if _is_given(self, option)]
-            if twice := [f"--{name.replace('_', '-')}" for name in given if name in _OF_OWN_LEVELS]:
+            if twice := [option_of(name) for name in given(self) if name in _OF_OWN_LEVELS]:
                 raise BadSpecError(f"{', '.join(twice)} with --trials: these are of own levels; the file decides them")
         elif self.novel_levels and not self.novelty:
             raise BadSpecError(f"--novel-levels {self.novel_levels} without a novelty; add --novelty NAME")
@@ -133,36 +133,22 @@ class Serve:
         from nappingrl.commands.birds_runs import write_runs
 
         novelty = self.novelty or ("novel" if self.trials else "none")
-        runs = write_runs(self.out, episodes, novelty, self.seed, self._again())
+        runs = write_runs(self.out, episodes, novelty, self.seed, again(self, "napping", "birds", "serve"))
         if self.json:
-            by_phase = {name: _rate(chosen) for name, chosen in _phases(episodes).items()}
-            print(json.dumps({"out": str(self.out), "runs": [str(run) for run in runs], **by_phase}))
+            print(json.dumps({"out": str(self.out), "runs": [str(run) for run in runs], **rates(episodes)}))
             return
         if not episodes:
             print(f"no level was played; nothing is in {self.out}")
             return
-        rows: list[tuple[str, ...]] = [
-            (name, str(rate["levels"]), str(rate["passed"]), f"{rate['pass_rate']:.2f}", str(rate["shots"]))
-            for name, chosen in _phases(episodes).items()
-            if (rate := _rate(chosen))["levels"]
-        ]
-        print_table(("levels", "played", "passed", "pass rate", "shots"), rows)
+        print_rates(episodes)
         print(f"results: {self.out / 'EvaluationData.csv'}   next: napping report {runs[0]}")
         if runs[1:]:
             print(f"other agents and unfinished trials: {', '.join(map(str, runs[1:]))}")
 
-    def _again(self) -> str:
-        """The command that serves this again, with every option that is not the default."""
-        words = ["napping", "birds", "serve"]
-        for option in fields(self):
-            value = getattr(self, option.name)
-            if option.name not in ("out", "json") and _is_given(self, option):
-                words += [f"--{option.name.replace('_', '-')}", *([] if value is True else [str(value)])]
-        return shlex.join([*words, "--out", str(self.out)])
-
 
 Birds = Annotated[
     Annotated[Serve, subcommand("serve")]
+    | Annotated[External, subcommand("external")]
     | Annotated[Play, subcommand("play")]
     | Annotated[Levels, subcommand("levels")],
     subcommand(
@@ -188,10 +174,6 @@ def draw_levels(n: int, novelty: str, seed: int) -> "list[Level]":
     return [make_level(templates[i // LEVELS], i % LEVELS) for i in chosen]
 
 
-def _is_given(command: Serve, option: Any) -> bool:
-    return option.default is not MISSING and getattr(command, option.name) != option.default
-
-
 def _is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -202,25 +184,6 @@ def _is_loopback(host: str) -> bool:
 def _tell_trial(episodes: "tuple[Episode, ...]") -> None:
     """One line for a trial that is over."""
     if episodes:
-        last, rate = episodes[-1], _rate(episodes)
+        last, all_in_all = episodes[-1], rate(episodes)
         where = f"game {last.agent} (agent {last.agent_id}), trial {last.entry.trial}"
-        say(f"{where}: {rate['passed']} of {rate['levels']} levels passed")
-
-
-def _phases(episodes: "Iterable[Episode]") -> "dict[str, list[Episode]]":
-    chosen: dict[str, list[Episode]] = {"before": [], "novel": []}
-    for episode in episodes:
-        chosen["novel" if episode.entry.source.is_novel else "before"].append(episode)
-    return chosen
-
-
-def _rate(episodes: "Sequence[Episode]") -> dict[str, Any]:
-    from nappingrl.domains.birds.results import PASS
-
-    n_passed = sum(episode.status == PASS for episode in episodes)
-    return {
-        "levels": len(episodes),
-        "passed": n_passed,
-        "pass_rate": n_passed / len(episodes) if episodes else None,
-        "shots": sum(episode.n_shots for episode in episodes),
-    }
+        say(f"{where}: {all_in_all['passed']} of {all_in_all['levels']} levels passed")

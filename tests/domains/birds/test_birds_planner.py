@@ -188,8 +188,8 @@ def test_the_exact_tap_comes_at_its_share_of_the_way() -> None:
 
 
 def test_unknown_planner() -> None:
-    with pytest.raises(UnknownNameError, match="official"):
-        make_planner("oficial", SLING, SCALE)
+    with pytest.raises(UnknownNameError, match="Did you mean 'official'"):
+        make_planner("officially", SLING, SCALE)
 
 
 def test_release_of_the_range_is_that_of_the_screen() -> None:

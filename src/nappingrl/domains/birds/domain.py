@@ -92,7 +92,7 @@ class AngryBirds(Domain):
     detector_limits = (0.7, inf)
     order = aim.candidate_order()
     defaults = Defaults(
-        agent="dqn", novelty="taller-slingshot", score="goal", rule="fallback", space="embedding", detector="given",
+        agent="dqn", novelty="taller-slingshot", score="goal", rule="text", space="embedding", detector="given",
         protocol="1..40+40",
     )  # fmt: skip
 

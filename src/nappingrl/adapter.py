@@ -47,7 +47,7 @@ class NappingAgent:
         score: the Eval: a `Score`, a name from the domain's table, or a function
             fn(obs, action, next_obs, reward, terminated) over batches. Default: the domain's, else the reward.
         detector: when to begin: a `Detector`, or "given" (now), "rolling-mean" (the domain's), "never".
-            Default: rolling-mean with a domain, else given.
+            Default: the domain's, else given.
         domain: one of `napping list`; brings defaults for score, detector, rule, space and the words of `explain`.
         method, options: one of `napping list`, with its options, such as {"choice": "preference"}.
         n_envs: how many environments are served side by side. Each has principles of its own.
@@ -294,7 +294,7 @@ class NappingAgent:
         if isinstance(detector, Detector):
             return detector
         if self._domain is not None:
-            made: Detector = self._domain.make_detector(detector or "rolling-mean", self.n_envs)
+            made: Detector = self._domain.make_detector(detector or self._domain.defaults.detector, self.n_envs)
             return made
         if detector == "rolling-mean":
             raise BadSpecError(
@@ -316,6 +316,8 @@ class NappingAgent:
             self.config["rule"],
             self.config["space"],
             self.config["options"],
+            mask=self._domain.mask if self._domain is not None else None,
+            order=self._domain.order if self._domain is not None else None,
             won=self._domain.won if self._domain is not None else None,
         )
 

@@ -16,7 +16,7 @@ from nappingrl.registry import check_name
 from nappingrl.score import Score
 
 SPACES = ("embedding", "raw")
-MAX_SITUATION = 64
+MAX_SITUATION = 256
 """Observations with more numbers (images) are not kept with the principles."""
 
 

@@ -1,0 +1,106 @@
+"""What each novelty of Angry Birds changes, what the frozen agent does about it, and what NAPPING learns, as a table.
+
+    python benchmarks/birds_principles.py [--agent dqn] [--episodes 40] [--gif OUT.gif --novelty taller-slingshot]
+
+The animation shows one level three times: before the novelty, after it with the frozen agent, and after adaptation.
+"""
+
+import argparse
+from collections import Counter
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+from PIL import Image
+
+from nappingrl import NappingAgent
+from nappingrl.domains.birds.actions import Targets, to_world
+from nappingrl.domains.birds.domain import AngryBirds
+from nappingrl.domains.birds.novelties import PAPER, make_change
+from nappingrl.domains.birds.picture import draw
+from nappingrl.domains.birds.state import ground_truth
+from nappingrl.domains.birds.templates import TEMPLATES, make_level
+from nappingrl.domains.birds.world import World
+
+FRAME_TICKS = 4
+
+
+def play(env, agent, params, seed):
+    """One level: passed or not, and the actions."""
+    observation, info = env.reset(seed=seed, options={"params": params})
+    actions, ended = [], False
+    while not ended:
+        action, _ = agent.predict(observation)
+        actions.append(AngryBirds.action_names[int(action)])
+        observation, _, terminated, truncated, info = env.step(action)
+        ended = terminated or truncated
+    return info["status"] == "won", actions
+
+
+def trial(name, model, detector, params, episodes):
+    agent = NappingAgent(model, domain="angrybirds", detector=detector)
+    env = agent.attach(gymnasium.make("nappingrl/AngryBirds-v0"))
+    played = [play(env, agent, params, seed) for seed in range(episodes)]
+    return agent, [won for won, _ in played], Counter(actions[0] for _, actions in played)
+
+
+def film(world, action, frames):
+    """One shot of a world, as small pictures."""
+    targets = Targets()
+    scene = world.scene()
+    targets.update(ground_truth(scene))
+    shot = targets.aim(action, "official", scene.camera.scale)
+
+    def look():
+        if world.ticks % FRAME_TICKS == 0:
+            frames.append(draw(world.scene())[120:340])
+
+    frames += [draw(scene)[120:340]] * 10
+    world.shoot(to_world(shot.release, scene.camera, scene.view), shot.tap_ms, look)
+    frames += [draw(world.scene())[120:340]] * 15
+
+
+def animate(name, agent, path):
+    """The same level before, after with the frozen agent, after with the principles."""
+    level = make_level(name, 3)
+    change = make_change({name: 1.0})
+    params = {"template": 1.0 + list(TEMPLATES).index(name), name.replace("-", "_"): 1.0}
+    world = AngryBirds(1)
+    row = np.zeros(1, np.int64)
+    world.apply(row, params)
+    world.reset(row, np.array([[0.0, 3.5 / 350]]))
+    adapted, _ = agent.predict(world.observe(row)[0])
+    frames = []
+    film(World(level), 0, frames)
+    film(World(level, change=change), 0, frames)
+    film(World(level, change=change), int(adapted), frames)
+    pictures = [Image.fromarray(frame).quantize(64) for frame in frames]
+    pictures[0].save(path, save_all=True, append_images=pictures[1:], duration=40 * FRAME_TICKS // 2, loop=0)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--agent", default="dqn")
+    parser.add_argument("--episodes", type=int, default=40)
+    parser.add_argument("--novelty", default="", help="only this one")
+    parser.add_argument("--gif", type=Path)
+    args = parser.parse_args()
+    print("| novelty | what changed | frozen: passed, most frequent shot | NAPPING: last 10 passed | its principles |")
+    print("|---|---|---|---|---|")
+    for name in [args.novelty] if args.novelty else PAPER:
+        params = {"template": 1.0 + list(TEMPLATES).index(name), name.replace("-", "_"): 1.0}
+        _, frozen, shots = trial(name, args.agent, "never", params, args.episodes)
+        agent, won, _ = trial(name, args.agent, "given", params, args.episodes)
+        rules = "; ".join(str(rule) for rule in agent.explain()[:3])
+        changed = AngryBirds.novelties[name].description
+        print(
+            f"| {name} | {changed} | {sum(frozen)} of {len(frozen)}, {shots.most_common(1)[0][0]} "
+            f"| {sum(won[-10:])} | {rules} |",
+            flush=True,
+        )
+        if args.gif is not None:
+            animate(name, agent, args.gif)
+
+
+if __name__ == "__main__":
+    main()

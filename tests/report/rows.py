@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from nappingrl.trials.store import Manifest
 
-RANGES = {"cartpole": (1.0, 200.0), "mountaincar": (-500.0, 0.0), "crossroad": (-1.0, 1.0)}
+RANGES = {"cartpole": (1.0, 200.0), "mountaincar": (-500.0, 0.0), "crossroad": (-1.0, 1.0), "angrybirds": (0.0, 1.0)}
 
 
 def make_run(

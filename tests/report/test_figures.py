@@ -19,6 +19,7 @@ import nappingrl
 from conftest import make_agent
 from nappingrl.cli import main
 from nappingrl.errors import BadRunError, BadSpecError, UnknownNameError
+from nappingrl.registry import domains
 from nappingrl.report import figures
 from nappingrl.report.controls import Run
 from nappingrl.report.figures import FIGURES, draw_figure
@@ -30,6 +31,7 @@ from nappingrl.report.style import FAILED, looks, save, settle, style
 from nappingrl.trials.launch import run_into
 from nappingrl.trials.spec import RunSpec
 from nappingrl.trials.store import RunFolder
+from report.rows import make_run
 
 Runs = dict[str, list[Run]]
 FROM_RUNS = [name for name, figure in FIGURES.items() if figure.needs not in ("pictures", "principles")]
@@ -39,7 +41,7 @@ PRE, POST = 6, 8
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    """A frozen and an adapting run of every domain."""
+    """A frozen and an adapting run of every domain; those of Angry Birds are made by hand."""
     folder = tmp_path_factory.mktemp("runs")
     found: Runs = {"nothing": []}
     for domain, trials in TRIALS.items():
@@ -49,6 +51,10 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
             spec = RunSpec(domain, agent.name, method, novelty, trials, 3, protocol=f"{PRE}+{POST}").complete()
             run = run_into(folder / f"{domain}-{method}", spec, agent)
             found[domain].append((run.manifest, run.read()))
+    passed = np.random.default_rng(0).integers(0, 2, (14, PRE + POST))
+    names = [name for name in domains.get("angrybirds").novelties for _ in range(2)]
+    players = [("dqn", "frozen"), ("dqn", "napping"), ("naive", "frozen")]
+    found["angrybirds"] = [make_run("angrybirds", *who, passed, PRE, novelties=names) for who in players]
     found["one domain"] = found["cartpole"]
     return found
 
@@ -285,6 +291,23 @@ def test_embedding_map(runs: Runs, tmp_path: Path) -> None:
     assert imread(draw_map(manifest, make_table(30, 8), tmp_path / "a.png")).shape[1] == 2100
     flat = plot_embedding(manifest, make_table(5, 2)).get_supxlabel()
     assert "projection" not in flat
+
+
+def test_embedding_map_of_many_actions_names_the_most_frequent(runs: Runs) -> None:
+    names = [f"object {i} low" for i in range(40)]
+    manifest = replace(runs["cartpole"][1][0], action_names=names)
+    candidates = np.zeros((12, 40), np.bool_)
+    closed_on = [30, 30, 30, 31, 31, 1, 2, 3, 4, 5, 6]
+    candidates[np.arange(11), closed_on] = True
+    candidates[11] = True  # open
+    table = make_table(12, 4) | {"candidates": candidates, "wanted": np.full(12, 30)}
+    with style():
+        canvas = plot_embedding(manifest, table)
+    check_layout(canvas)
+    shown = [text.get_text() for text in canvas.legends[0].get_texts()]
+    assert shown == [*(names[i] for i in (30, 31, 1, 2, 3, 4)), "another action", "open", "site"]
+    few = plot_embedding(manifest, table | {"candidates": candidates[[0, 0, 3] * 4]})
+    assert [text.get_text() for text in few.legends[0].get_texts()][:3] == [names[30], names[31], "open"]
 
 
 def test_projection_of_two_dimensions_keeps_distances() -> None:

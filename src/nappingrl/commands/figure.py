@@ -26,6 +26,7 @@ class Figure:
     """From runs of CartPole: cartpole-overall, cartpole-by-parameter.
     Of MountainCar: mountaincar-overall, mountaincar-by-value, mountaincar-map.
     Of CrossRoad: crossroad-overall, crossroad-by-novelty.
+    Of Angry Birds: angrybirds-overall, angrybirds-by-novelty, angrybirds-agents, angrybirds-asymptotic.
     Of any one of them: regions-over-time, detection-delay.
     From one run and --trial: embedding-map.
     Without runs: domains, method."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tyro.conf import Positional
 
 from nappingrl.commands.console import print_table, say_gaps
+from nappingrl.commands.rates import find_rates, print_rates
 from nappingrl.errors import BadRunError, BadSpecError, NappingError
 
 if TYPE_CHECKING:
@@ -29,8 +30,9 @@ class Report:
     """Folders of runs of one domain."""
     out: Path | None = None
     """Folder for the picture and the page. Default: the first run's folder."""
-    statistic: str = "median"
-    """median or mean over trials: of the picture, and the first that the page shows."""
+    statistic: str = ""
+    """median or mean over trials: of the picture, and the first that the page shows.
+    Default: median, or mean where a return says passed or not."""
     trial: str = ""
     """Number or id of the trial whose rules the page shows, or none. Default: one of median final level."""
     partial: bool = False
@@ -43,20 +45,22 @@ class Report:
         from nappingrl.registry import check_name
         from nappingrl.report import figures, page
         from nappingrl.report.inputs import load_runs
-        from nappingrl.report.summary import summarise
+        from nappingrl.report.summary import is_rate, summarise
         from nappingrl.trials.store import make_folder
 
-        check_name("statistic", self.statistic, ("median", "mean"))
+        if self.statistic:
+            check_name("statistic", self.statistic, ("median", "mean"))
         if not self.runs:
             raise BadSpecError("no run given; give the --out folder of at least one run")
         page.plotly_script()
         runs = load_runs(list(self.runs), self.partial)
         compared = [(run.label, summarise(run.manifest, run.rows), _against(run, runs)) for run in runs]
+        statistic = self.statistic or ("mean" if all(is_rate(*run.run) for run in runs) else "median")
         rules, why_no_rules = _find_rules(runs, self.trial)
         out = self.out or self.runs[0]
         make_folder(out)
-        picture = figures.curves([run.run for run in runs], out / "curves.png", self.statistic)
-        content = page.Content(runs, compared, self.statistic, self._again(), rules, why_no_rules)
+        picture = figures.curves([run.run for run in runs], out / "curves.png", statistic)
+        content = page.Content(runs, compared, statistic, self._again(), rules, why_no_rules)
         opened = page.write(out / "report.html", content)
         say_gaps(runs)
         if self.json:
@@ -64,9 +68,12 @@ class Report:
                 str(path): asdict(summary) | {"best_control": against and asdict(against)}
                 for path, (_, summary, against) in zip(self.runs, compared, strict=True)
             }
-            print(json.dumps({"runs": by_run, "picture": str(picture), "page": str(opened)}))
+            found = {"runs": by_run, "picture": str(picture), "page": str(opened)}
+            rates = find_rates([run.run for run in runs])
+            print(json.dumps(found if rates is None else found | {"rates": rates}))
             return
         print_table(page.HEAD, page.table(compared))
+        print_rates([run.run for run in runs])
         print(f"picture: {picture}\nopen {opened} in a browser")
 
     def _again(self) -> str:

@@ -26,6 +26,8 @@ class Paper:
     """Folder of the evaluation; the same command continues a stopped one."""
     scale: str = "quick"
     """quick (minutes) or full (the paper's numbers of trials; many hours)."""
+    domains: tuple[str, ...] = ()
+    """Only these worlds, such as angrybirds; default: all."""
     seed: int = 0
     """All draws follow from it."""
     workers: int = 0
@@ -36,27 +38,32 @@ class Paper:
     def __call__(self) -> None:
         """Run, draw, judge."""
         from nappingrl.commands.pictures import draw_all
-        from nappingrl.paper import run_stages, stages
+        from nappingrl.paper import LEFT_OUT, read_seconds, run_stages, stages
         from nappingrl.trials.launch import default_workers
         from nappingrl.trials.store import make_folder
 
         make_folder(self.out)
-        todo, started = stages(self.out, self.scale, self.seed), time.perf_counter()
+        todo, started = stages(self.out, self.scale, self.seed, self.domains), time.perf_counter()
+        for domain in dict.fromkeys(stage.spec.domain for stage in todo):
+            for method, why in LEFT_OUT.get(domain, {}).items():
+                say(f"{domain} is not run with {method}: {why}")
         try:
             with progress("paper") as on_progress:
                 folders = run_stages(todo, self.workers or default_workers(), on_progress)
         except KeyboardInterrupt:
-            say(f"stopped; finished parts are safe. Continue: napping paper --scale {self.scale} --out {self.out}")
+            say(f"stopped; finished parts are safe. Continue with the same command and --out {self.out}")
             raise
         runs = [(folder.manifest, folder.read()) for folder in folders]
         pictures = draw_all(folders, self.out)
         judged = write_claims(runs, self.out)
-        seconds = time.perf_counter() - started
+        rates = write_rates(runs, self.out)
+        seconds, by_run = time.perf_counter() - started, read_seconds(self.out / "runs")
         if self.json:
             found = {"out": str(self.out), "seconds": round(seconds, 1), "claims": judged, "files": pictures}
-            print(json.dumps(found))
+            print(json.dumps(found | {"seconds_by_run": by_run, "rates": rates}))
             return
         _print_claims(judged)
+        _print_cost([stage.folder.name for stage in todo], by_run)
         print(f"{len(folders)} runs in {seconds / 60:.1f} minutes; {len(pictures)} files:")
         for file in pictures:
             print(f"  {file}")
@@ -132,6 +139,32 @@ def write_claims(runs: "list[Run]", out: Path) -> list[dict[str, Any]]:
     lines += [f"| {entry['domain']}: {entry['text']} | {entry['ours']} | {entry['status']} |" for entry in judged]
     (out / "claims.md").write_text("\n".join(lines) + "\n", "utf-8")
     return judged
+
+
+def write_rates(runs: "list[Run]", out: Path) -> dict[str, Any]:
+    """The pass rates of each domain that has them; beside its page as rates.md."""
+    from nappingrl.commands.rates import find_rates, write_markdown
+
+    found = {}
+    for domain in dict.fromkeys(str(manifest.spec["domain"]) for manifest, _ in runs):
+        of_domain = [run for run in runs if run[0].spec["domain"] == domain]
+        rates = find_rates(of_domain)
+        if rates is not None:
+            found[domain] = rates
+            write_markdown(of_domain, out / domain / "rates.md")
+    return found
+
+
+def _print_cost(names: list[str], seconds: dict[str, float]) -> None:
+    """The time of each domain's runs over all calls; HYDRA's apart."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        domain = name.split("-")[0]
+        groups.setdefault(f"{domain}, HYDRA" if "-hydra-" in name else domain, []).append(name)
+    lines: list[tuple[str, ...]] = [
+        (group, str(len(members)), f"{sum(seconds[name] for name in members):.0f}") for group, members in groups.items()
+    ]
+    print_table(("time", "runs", "seconds"), lines)
 
 
 def _judge(runs: "list[Run]") -> list[dict[str, Any]]:

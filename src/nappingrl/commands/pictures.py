@@ -16,6 +16,7 @@ METHODS = {
     "cartpole-overall": PAPER, "cartpole-by-parameter": PAIR,
     "mountaincar-overall": PAPER, "mountaincar-by-value": PAIR, "mountaincar-map": PAIR,
     "crossroad-overall": PAPER, "crossroad-by-novelty": PAIR,
+    "angrybirds-overall": PAIR, "angrybirds-by-novelty": PAIR, "angrybirds-agents": PAIR, "angrybirds-asymptotic": PAIR,
 }  # fmt: skip
 """Which methods a figure shows: too many lines hide each other."""
 

@@ -9,7 +9,7 @@ from nappingrl.report.summary import final_levels
 from nappingrl.trials.store import Manifest
 
 Run = tuple[Manifest, pl.DataFrame]
-_PAIRED = ("domain", "agent", "novelty", "seed", "strength", "detector", "protocol")
+PAIRED = ("domain", "agent", "novelty", "seed", "strength", "detector", "protocol")
 """What two runs must share so that they met the same novelties under the same conditions."""
 
 
@@ -41,7 +41,7 @@ def best_control(run: Run, runs: list[Run]) -> Comparison | None:
     manifest, rows = run
     found = []
     for other, other_rows in runs:
-        if other.role == "control" and all(other.spec[key] == manifest.spec[key] for key in _PAIRED):
+        if other.role == "control" and all(other.spec[key] == manifest.spec[key] for key in PAIRED):
             levels = final_levels(other, other_rows)
             found.append((float(levels["level"].to_numpy().mean()), str(other.spec["method"]), levels))
     if not found:

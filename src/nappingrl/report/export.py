@@ -60,7 +60,7 @@ def _wsu(manifest: Manifest, rows: pl.DataFrame, file: Path) -> Path:
         pl.col("novelty").alias("novelty_level"),
         pl.lit(f"strength {manifest.spec['strength']:g}").alias("novelty_difficulty"),
         pl.lit(1 if manifest.spec["detector"] == "given" else 0).alias("novelty_visibility"),
-        (pl.col("episode") - pl.col("episode").min()).alias("episode_index"),
+        (pl.col("episode") - pl.col("episode").min().over("trial")).alias("episode_index"),
         pl.Series("performance", performance(rows["return"].to_numpy(), manifest.return_range)),
         (pl.col("episode") >= 0).alias("novelty_initiated"),
         pl.col("detected").cast(pl.Float64).alias("novelty_probability"),

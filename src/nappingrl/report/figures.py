@@ -14,9 +14,11 @@ import polars as pl
 from nappingrl.errors import BadRunError, BadSpecError
 from nappingrl.registry import check_name
 from nappingrl.report.controls import Run
+from nappingrl.report.figures_birds import plot_agents, plot_asymptotic, plot_blocks, plot_rates
 from nappingrl.report.figures_curves import plot_by_novelty, plot_detection, plot_overall, plot_regions
 from nappingrl.report.figures_method import draw_map, draw_strip, plot_method
 from nappingrl.report.figures_values import plot_by_value, plot_map
+from nappingrl.report.intervals import Band, over_trials
 from nappingrl.report.style import (
     COLOURS,
     MOST_LINES,
@@ -24,12 +26,13 @@ from nappingrl.report.style import (
     Look,
     add_legend,
     by_agent,
+    episodes_by_trial,
     looks,
     new_canvas,
     save,
     style,
 )
-from nappingrl.report.summary import curve
+from nappingrl.report.summary import curve, is_rate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -112,6 +115,13 @@ FIGURES: dict[str, Figure] = {
                partial(plot_overall, statistic="mean")),
         Figure("crossroad-by-novelty", "CrossRoad: mean return per episode, one panel per novelty", "crossroad",
                partial(plot_by_novelty, statistic="mean")),
+        Figure("angrybirds-overall", "Angry Birds: pass rate per episode over all novelties", "angrybirds", plot_rates),
+        Figure("angrybirds-by-novelty", "Angry Birds: pass rate after each novelty, five episodes at a time",
+               "angrybirds", plot_blocks),
+        Figure("angrybirds-agents", "Angry Birds: pass rate before, right after and at the end, agent by agent",
+               "angrybirds", plot_agents),
+        Figure("angrybirds-asymptotic", "Angry Birds: pass rate of the last ten episodes, agent x novelty",
+               "angrybirds", plot_asymptotic),
         Figure("domains", "The worlds", PICTURES, partial(_other_input, "domains", "draw_strip")),
         Figure("method", "The method's worked example", NOTHING, _without_runs),
         Figure("embedding-map", "The regions of one trial", PRINCIPLES,
@@ -125,32 +135,41 @@ FIGURES: dict[str, Figure] = {
 def curves(runs: list[Run], path: Path, statistic: str = "median") -> Path:
     """Return per post-novelty episode, median or mean over trials, with the middle half of the trials as a band.
 
-    Many runs: one panel per agent, without bands.
+    Pass rates have their 95 % intervals as bands. Many runs: one panel per agent, without bands.
     """
     is_split = len(runs) > MOST_LINES
+    has_rates = statistic == "mean" and all(is_rate(*run) for run in runs)
+    words = ["pass rate" if has_rates else statistic]
+    words += [] if is_split else ["95 % interval" if has_rates else "middle half of trials"]
     with style():
         canvas = new_canvas(7.2, 4.8)
         groups = by_agent(runs) if is_split else {"": (runs, looks(runs))}
         panels = canvas.subplots(1, len(groups), sharey=True, squeeze=False).ravel()
         for axes, (agent, (members, shown)) in zip(panels, groups.items(), strict=True):
             for (_, rows), look in zip(members, shown, strict=True):
-                _plot_curve(axes, rows, look, statistic, has_band=not is_split)
+                _plot_curve(axes, rows, look, "rate" if has_rates else statistic, has_band=not is_split)
             axes.axvline(-0.25, color="grey", linewidth=1)
             axes.annotate("novelty", (-0.25, 1.01), xycoords=("data", "axes fraction"), ha="center", fontsize=8)
             axes.set_title(agent, pad=14)
             axes.set_xlabel("post-novelty episode" + " (short lines on the left: before the novelty)" * (not is_split))
-        panels[0].set_ylabel(f"return ({statistic}{'' if is_split else ', middle half of trials'})")
+        panels[0].set_ylabel(f"return ({', '.join(words)})")
         add_legend(canvas, panels)
     return save(canvas, path, dpi=150)
 
 
 def _plot_curve(axes: "Axes", rows: pl.DataFrame, look: Look, statistic: str, has_band: bool) -> None:
     line: dict[str, Any] = {"color": look.colour, "linestyle": look.dash, "linewidth": 2 if has_band else 1.3}
-    data = curve(rows)
-    episodes = data["episode"].to_numpy()
+    if statistic == "rate":
+        episodes, returns = episodes_by_trial(rows, "return")
+        found = over_trials(returns[:, episodes >= 0], "rate")
+        episodes = episodes[episodes >= 0]
+    else:
+        data = curve(rows)
+        episodes = data["episode"].to_numpy()
+        found = Band(*(data[name].to_numpy() for name in (statistic, "lower", "upper")))
     if has_band:
-        axes.fill_between(episodes, data["lower"], data["upper"], color=look.colour, alpha=0.12, linewidth=0)
-    axes.plot(episodes, data[statistic], label=look.label, **line)
+        axes.fill_between(episodes, found.lower, found.upper, color=look.colour, alpha=0.12, linewidth=0)
+    axes.plot(episodes, found.centre, label=look.label, **line)
     pre = rows.filter(pl.col("episode") < 0)
     if len(pre):
         axes.plot([-3, -0.5], [pre["return"].to_numpy().mean()] * 2, **line)

@@ -141,7 +141,9 @@ def plot_regions(runs: list[Run]) -> "Canvas":
         episodes, regions = episodes_by_trial(rows, "regions")
         n_open = episodes_by_trial(rows, "open_regions")[1]
         post = episodes >= 0
-        plot_interval(left, episodes[post], over_trials(regions[:, post], "median"), look, _some(episodes[post]))
+        plot_interval(
+            left, episodes[post], over_trials(regions[:, post], "median"), look, some_episodes(episodes[post])
+        )
         share = np.divide(n_open, regions, out=np.full(regions.shape, np.nan), where=regions > 0)
         _plot_open_share(right, episodes[post], share[:, post], look)
     left.set_ylabel(f"regions ({_interval_of(with_regions, 'median')}\nover {_trials_of(with_regions)})")
@@ -200,10 +202,10 @@ def _plot_returns(axes: "Axes", runs: list[Run], shown: list[Look], statistic: s
         episodes, returns = episodes_by_trial(rows, "return")
         seen = episodes >= (episodes[0] if start is None else start)
         found = over_trials(returns[:, seen], statistic)
-        plot_interval(axes, episodes[seen], found, look, _some(episodes[seen], i))
+        plot_interval(axes, episodes[seen], found, look, some_episodes(episodes[seen], i))
 
 
-def _some(episodes: NDArray[np.int64], shift: int = 0) -> list[int]:
+def some_episodes(episodes: NDArray[np.int64], shift: int = 0) -> list[int]:
     """Where markers go: a few, at other places for each line so that lines on top of each other can be told apart."""
     every = max(len(episodes) // 6, 1)
     return list(range(min(shift * max(every // 3, 1), len(episodes) - 1), len(episodes), every))
@@ -232,12 +234,12 @@ def _plot_open_share(axes: "Axes", episodes: NDArray[np.int64], share: NDArray[n
     has = np.flatnonzero((~np.isnan(share)).any(axis=0))
     found = [over_trials(share[~np.isnan(share[:, i]), i], "mean") for i in has]
     ends = (np.array([getattr(one, name) for one in found]) for name in ("centre", "lower", "upper"))
-    plot_interval(axes, episodes[has], Band(*ends), look, _some(episodes[has]))
+    plot_interval(axes, episodes[has], Band(*ends), look, some_episodes(episodes[has]))
 
 
 def _plot_share(axes: "Axes", episodes: NDArray[np.int64], found: Band, look: Look) -> None:
     axes.fill_between(episodes, found.lower, found.upper, step="post", color=look.colour, alpha=0.18, linewidth=0)
-    axes.plot(episodes, found.centre, drawstyle="steps-post", markevery=_some(episodes), **look.line)
+    axes.plot(episodes, found.centre, drawstyle="steps-post", markevery=some_episodes(episodes), **look.line)
 
 
 def _least_trials(runs: list[Run]) -> int:

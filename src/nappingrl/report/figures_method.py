@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -137,7 +138,8 @@ def plot_embedding(manifest: Manifest, table: Mapping[str, NDArray[Any]], trial:
     flat, shares = project(np.asarray(table["site"], np.float64))
     is_open = candidates.sum(axis=1) > 1
     now = np.where(is_open, -1, candidates.argmax(axis=1))
-    names = manifest.action_names or [f"action {i}" for i in range(candidates.shape[1])]
+    names: Sequence[str] = manifest.action_names or [f"action {i}" for i in range(candidates.shape[1])]
+    wanted, now, names = _few_actions(wanted, now, names)
     canvas = new_canvas(TWO_COLUMNS, 3.75)
     left, right = canvas.subplots(1, 2, sharex=True, sharey=True)
     x, y, owner = nearest_raster(flat)
@@ -151,9 +153,26 @@ def plot_embedding(manifest: Manifest, table: Mapping[str, NDArray[Any]], trial:
     left.set_ylabel(f"second principal component ({100 * shares[1]:.0f} %)")
     left.set_title("what the agent wants")
     right.set_title("what its principle does")
-    canvas.supxlabel(_map_caption(manifest, table, trial, flat, (x, y)), fontsize=8)
+    caption = _map_caption(manifest, table, trial, flat, (x, y))
+    canvas.supxlabel("\n".join(fill(line, 110) for line in caption.splitlines()), fontsize=8)
     _action_legend(canvas, names)
     return canvas
+
+
+def _few_actions(
+    wanted: NDArray[np.int64], now: NDArray[np.int64], names: Sequence[str]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Sequence[str]]:
+    """Where there are more actions than colours: those that occur, the most frequent by name, all others as one."""
+    if len(names) <= len(ACTION_COLOURS):
+        return wanted, now, names
+    counts = np.bincount(np.concatenate([wanted, now[now >= 0]]), minlength=len(names))
+    used = np.flatnonzero(counts)
+    kept = used[np.argsort(-counts[used], kind="stable")]
+    has_others = len(kept) > len(ACTION_COLOURS)
+    kept = kept[: len(ACTION_COLOURS) - has_others]
+    places = np.full(len(names) + 1, len(kept))
+    places[kept], places[-1] = np.arange(len(kept)), -1  # open stays open
+    return places[wanted], places[now], [names[i] for i in kept] + ["another action"] * has_others
 
 
 def _map_caption(
@@ -231,7 +250,9 @@ def _action_legend(canvas: "Canvas", names: Sequence[str]) -> None:
     handles: list[Any] = [Patch(facecolor=_action_colour(i), label=name) for i, name in enumerate(names)]
     handles.append(Patch(facecolor=OPEN, edgecolor="#555555", hatch=HATCH, label="open"))
     handles.append(Line2D([], [], linestyle="", marker=".", color="black", label="site"))
-    canvas.legend(handles=handles, loc="outside upper center", ncols=len(handles), handlelength=1.6)
+    width = 0.07 * max(len(str(handle.get_label())) for handle in handles) + 0.6
+    n_columns = max(min(len(handles), int(canvas.get_figwidth() / width)), 1)
+    canvas.legend(handles=handles, loc="outside upper center", ncols=n_columns, handlelength=1.6)
 
 
 # --------------------------------------------------------------------------------------------------------------- worlds

@@ -52,15 +52,15 @@ def median_order(values: ArrayLike, level: float = LEVEL) -> Band:
     return Band(median, ordered[rank - 1], ordered[n - rank])
 
 
-def rate_wilson(successes: ArrayLike, n: int, level: float = LEVEL) -> Band:
-    """Shares of n trials with Wilson's score interval; from 2 trials on."""
+def rate_wilson(successes: ArrayLike, n: ArrayLike, level: float = LEVEL) -> Band:
+    """Shares of n trials, one number or one of each point, with Wilson's score interval; from 2 trials on."""
+    n = np.asarray(n, np.float64)
     share = np.asarray(successes, np.float64) / n
-    if n < 2:
-        return _without_ends(share)
     z = float(norm.ppf((1 + level) / 2))
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    return Band(share, np.where(share == 0, 0.0, middle - half), np.where(share == 1, 1.0, middle + half))
+    lower, upper = np.where(share == 0, 0.0, middle - half), np.where(share == 1, 1.0, middle + half)
+    return Band(share, np.where(n < 2, np.nan, lower), np.where(n < 2, np.nan, upper))
 
 
 def mean_bootstrap(values: ArrayLike, level: float = LEVEL, resamples: int = RESAMPLES) -> Band:
@@ -78,25 +78,39 @@ def mean_bootstrap(values: ArrayLike, level: float = LEVEL, resamples: int = RES
     return Band(mean, lower, upper)
 
 
-_BY_STATISTIC = {"median": median_order, "mean": mean_bootstrap}
-_LEAST = {"median": 6, "mean": 2}
+def _rate(values: Floats) -> Band:
+    """The share of ones among the values that are there."""
+    is_there = ~np.isnan(values)
+    return rate_wilson(np.nansum(values, axis=0), is_there.sum(axis=0))
+
+
+_BY_STATISTIC = {"median": median_order, "mean": mean_bootstrap, "rate": _rate}
+_LEAST = {"median": 6, "mean": 2, "rate": 2}
 """Trials from which on there is an interval."""
+_NAMES = {"rate": "pass rate"}
 
 
 def over_trials(values: ArrayLike, statistic: str) -> Band:
-    """Median (order statistics) or mean (bootstrap) with its interval, as the figures show them.
+    """Median (order statistics), mean (bootstrap) or rate (Wilson's) with its interval, as the figures show them.
+
+    A NaN is an episode that a trial has not: rates are of the others, medians and means are not defined there.
 
     Examples:
         >>> found = over_trials(np.arange(1.0, 101.0)[:, None], "median")
         >>> found.centre.item(), found.lower.item(), found.upper.item()
         (50.5, 40.0, 61.0)
     """
-    return _BY_STATISTIC[check_name("statistic", statistic, _BY_STATISTIC)](values)
+    array = np.asarray(values, np.float64)
+    found = _BY_STATISTIC[check_name("statistic", statistic, _BY_STATISTIC)](array)
+    gaps = np.isnan(array).any(axis=0)
+    if statistic == "rate" or not gaps.any():
+        return found
+    return Band(*(np.where(gaps, np.nan, end) for end in (found.centre, found.lower, found.upper)))
 
 
 def name_interval(statistic: str, n_trials: int) -> str:
     """What `over_trials` gives of so many trials, in words."""
-    return f"{statistic} {'without' if n_trials < _LEAST[statistic] else 'and 95 %'} interval"
+    return f"{_NAMES.get(statistic, statistic)} {'without' if n_trials < _LEAST[statistic] else 'and 95 %'} interval"
 
 
 def _without_ends(centre: Any) -> Band:

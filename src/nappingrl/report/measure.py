@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from nappingrl.errors import BadRunError
 from nappingrl.report import metrics
 from nappingrl.report.metrics import Flags, Floats
-from nappingrl.report.summary import LAST
+from nappingrl.report.summary import LAST, common_episodes
 from nappingrl.trials.store import Manifest
 
 
@@ -22,6 +22,8 @@ class Trials:
     draws: pl.DataFrame
     """The parameters in force at the first post-novelty episode."""
     tau: int
+    n_cropped: int
+    """Episodes left out because not all trials have them."""
     returns: Floats
     lengths: NDArray[np.int64]
     won: Flags
@@ -67,7 +69,12 @@ class Metrics:
 
 
 def read_trials(rows: pl.DataFrame, like: Trials | None = None) -> Trials:
-    """Rows as matrices, in the order of their trials; `like`: the same draws in the same order, or BadRunError."""
+    """Rows as matrices, in the order of their trials; `like`: the same draws in the same order, or BadRunError.
+
+    Where trials begin at episodes of their own, only those are read that all trials have.
+    """
+    n_rows = len(rows)
+    rows = rows if rows.is_empty() else common_episodes(rows)
     keys = rows.select("novelty", "number").unique(maintain_order=True) if like is None else like.keys
     rows = rows.join(keys.with_row_index("row"), on=["novelty", "number"]).sort("row", "episode")
     n_trials, n_episodes = len(keys), rows["episode"].n_unique()
@@ -79,7 +86,7 @@ def read_trials(rows: pl.DataFrame, like: Trials | None = None) -> Trials:
     if like is not None and (tau != like.tau or len(rows) != like.returns.size or not draws.equals(like.draws)):
         raise BadRunError("these runs met other novelties or protocols; same domain, novelty, seed and protocol needed")
     columns = (rows[name].to_numpy().reshape(-1, n_episodes) for name in ("return", "length", "won", "detected"))
-    return Trials(keys, draws, tau, *columns)
+    return Trials(keys, draws, tau, n_rows - len(rows), *columns)
 
 
 def measure(
@@ -120,12 +127,14 @@ def measure(
     by_name = {name: Metric(name, better, values) for name, (better, values) in found.items()}
     median, mean = np.median(trials.returns[:, tau:], axis=0), trials.returns[:, tau:].mean(axis=0)
     detector = str(manifest.spec["detector"])
-    notes = (
+    notes: tuple[str, ...] = (
         metrics.performance_words(str(manifest.spec["domain"]), manifest.return_range),
         f"window m = {m} of {n_episodes} episodes, novelty at {tau}",
         f"converged: mean of {smooth} episodes stays within {eps:g} of the mean of the last {m}",
         "detection: given (NRP is M4)" if detector == "given" else f"detection: by the system, {detector} (NRP is M3)",
     )
+    if trials.n_cropped:
+        notes += (f"trials begin at episodes of their own: {trials.n_cropped} episodes before {-tau} are left out",)
     return Metrics(trials.keys, by_name, median, mean, metrics.failed_cut(ours, theirs), notes)
 
 

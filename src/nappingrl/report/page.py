@@ -31,9 +31,10 @@ _CONTROLS = """<form id="controls"><fieldset><legend>Curve</legend>
 <output id="shown" for="split name bin" aria-live="polite"></output></fieldset></form>
 <figure><div id="plot" role="figure" aria-label="Return per episode of each run, before and after the novelty; the
 table below has the end of each curve in numbers"></div>
-<figcaption>Return per episode over the trials shown. Band: 95 % interval over trials, of the mean (Student's t) or of
-the median (order statistics, from 6 trials on). Episode 0 is the first after the novelty. Click a name to hide or
-show a run; of many runs the controls are hidden at first.
+<figcaption>Return per episode over the trials shown. Band: 95 % interval over trials, of the mean (Student's t;
+Wilson's where a return says passed or not) or of the median (order statistics, from 6 trials on). Where trials begin
+at episodes of their own, those are shown that all trials have. Episode 0 is the first after the novelty. Click a name
+to hide or show a run; of many runs the controls are hidden at first.
 </figcaption></figure>
 <div class="scroll" tabindex="0" role="region" aria-label="The trials shown"><table class="ends">
 <caption>The trials shown, in numbers</caption>

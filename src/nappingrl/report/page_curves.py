@@ -16,7 +16,7 @@ from nappingrl.report.measure import read_trials
 from nappingrl.report.page_html import range_decimals
 from nappingrl.report.statistics import Interval, mean_t, rate_wilson
 from nappingrl.report.style import MOST_LINES, looks
-from nappingrl.report.summary import final_levels
+from nappingrl.report.summary import final_levels, is_rate
 
 Floats = NDArray[np.float64]
 BINS = 5
@@ -25,7 +25,8 @@ MAX_BYTES = 3_500_000
 """Of the data of all splits; parameters that no longer fit are left out and named."""
 _SYMBOLS = {
     "o": "circle", "s": "square", "^": "triangle-up", "v": "triangle-down", "*": "star", "D": "diamond",
-    "p": "pentagon", "X": "x", "P": "cross", "h": "hexagon", "d": "diamond-tall",
+    "p": "pentagon", "<": "triangle-left", ">": "triangle-right", "X": "x", "P": "cross", "h": "hexagon",
+    "d": "diamond-tall",
 }  # fmt: skip
 """Markers of the figures -> those of plotly."""
 
@@ -41,6 +42,8 @@ class Matrix:
     level: Floats
     """Mean return of the last ten episodes."""
     solved: NDArray[np.bool_]
+    is_rate: bool
+    """Whether a return says passed (1) or not (0)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +65,9 @@ def read_matrix(run: Loaded) -> Matrix:
         final_levels(run.manifest, run.rows), on=["novelty", "number"], how="left", maintain_order="left"
     )
     return Matrix(
-        trials.keys, trials.draws, trials.tau, trials.returns, levels["level"].to_numpy(), levels["solved"].to_numpy()
-    )
+        trials.keys, trials.draws, trials.tau, trials.returns, levels["level"].to_numpy(),
+        levels["solved"].to_numpy(), is_rate(run.manifest, run.rows),
+    )  # fmt: skip
 
 
 def find_splits(matrices: list[Matrix], before: dict[str, float]) -> Iterator[Split]:
@@ -129,7 +133,8 @@ def _group(matrix: Matrix, rows: NDArray[np.int64], digits: int) -> dict[str, An
     if len(rows) == 0:
         return None
     returns, level, solved = matrix.returns[rows], matrix.level[rows], matrix.solved[rows]
-    means, medians = intervals.mean_t(returns), intervals.median_order(returns)
+    means = intervals.over_trials(returns, "rate") if matrix.is_rate else intervals.mean_t(returns)
+    medians = intervals.median_order(returns)
     return {
         "n": len(rows),
         "mean": _short(means.centre, digits),

@@ -82,9 +82,12 @@ def summary_section(runs: list[Loaded], compared: list[Compared]) -> str:
 
 def _episodes(runs: list[Loaded]) -> str:
     """How many before and after the novelty."""
-    after = [int(run.rows["episode"].to_numpy().max()) + 1 for run in runs]
-    before = [run.manifest.n_episodes - n for run, n in zip(runs, after, strict=True)]
-    words = (f"{first} before, {then} after the novelty" for first, then in zip(before, after, strict=True))
+    words = []
+    for run in runs:
+        begins = run.rows.group_by("trial").agg(-pl.col("episode").min())["episode"].to_numpy()
+        least, most = int(begins.min()), int(begins.max())
+        after = int(run.rows["episode"].to_numpy().max()) + 1
+        words.append(f"{least if least == most else f'{least} to {most}'} before, {after} after the novelty")
     return "; ".join(dict.fromkeys(words))
 
 

@@ -28,6 +28,8 @@ ONE_COLUMN, TWO_COLUMNS = 3.5, 7.0
 """Printed widths in inches."""
 MOST_LINES = 8
 """More lines than this hide each other: then every agent has a panel of its own."""
+PLAYERS = "players by rules"
+"""Title of the panel of all agents without a network."""
 SUFFIXES = (".png", ".pdf", ".svg")
 TITLES = {"cartpole": "CartPole", "mountaincar": "MountainCar", "crossroad": "CrossRoad", "angrybirds": "Angry Birds"}
 
@@ -44,9 +46,17 @@ _METHODS = {
     "replay-success": ("#882255", "h"),
 }
 """Method -> colour and marker; a marker also tells the method where print has no colour."""
+_PLAYERS = {
+    "naive": ("Naive", "#56b4e9", "<"),
+    "naive-adaptation": ("Naive Adaptation", "#009e73", "^"),
+    "datalab": ("DataLab", "#cc79a7", "v"),
+    "replanner": ("replanner", "#e69f00", "D"),
+    "hydra": ("HYDRA", "#8c510a", ">"),
+}
+"""Player -> name, colour and marker of its own: its method says nothing of it."""
 _OTHER_METHOD = ("#666666", "d")
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (6, 2, 1, 2)), (0, (1, 1.3)), (0, (8, 2, 1, 2, 1, 2)), (0, (3, 1)))
-_AGENT_DASHES = {"ppo": 0, "ppo-strong": 0, "dqn": 1, "ppo-weak": 2}
+_AGENT_DASHES = {"ppo": 0, "ppo-strong": 0, "dqn-rel": 0, "dqn": 1, "ppo-weak": 2}
 _RC = {
     "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "xtick.labelsize": 8, "ytick.labelsize": 8,
     "legend.fontsize": 8, "axes.linewidth": 0.6, "xtick.major.width": 0.6, "ytick.major.width": 0.6,
@@ -142,28 +152,41 @@ def legend_entries(panels: "Iterable[Axes]") -> tuple[list[Any], list[str]]:
 
 
 def looks(runs: list[Run]) -> list[Look]:
-    """A look for each run: colour and marker of its method, dash of its agent; options are named where they differ."""
+    """A look for each run: colour and marker of its method, dash of its agent; options are named where they differ.
+
+    Players have a colour and marker of their own, and no method in their names.
+    """
     manifests = [manifest for manifest, _ in runs]
     variants = [(agent_name(m), _differences(m, manifests)) for m in manifests]
-    dashes = _give_dashes(variants)
+    dashes = _give_dashes([variant for variant in variants if variant[0] not in _PLAYERS])
     found = []
     for manifest, (agent, differs) in zip(manifests, variants, strict=True):
         method = str(manifest.spec["method"])
-        colour, marker = _METHODS.get(method, _OTHER_METHOD)
         note = f" ({differs})" if differs else ""
+        if agent in _PLAYERS:
+            name, colour, marker = _PLAYERS[agent]
+            found.append(Look(name + note, colour, marker, "-", name + note, method))
+            continue
+        colour, marker = _METHODS.get(method, _OTHER_METHOD)
         label = f"{_shown(agent)} {method}{note}"
         found.append(Look(label, colour, marker, dashes[agent, differs], _shown(agent) + note, method))
     return found
 
 
 def by_agent(runs: list[Run]) -> dict[str, tuple[list[Run], list[Look]]]:
-    """The runs of each agent, called and drawn by their methods alone: for panels of one agent."""
+    """The runs of each agent, called and drawn by their methods alone: for panels of one agent; players share one."""
     found: dict[str, tuple[list[Run], list[Look]]] = {}
     for run, look in zip(runs, looks(runs), strict=True):
-        of_agent = found.setdefault(look.agent, ([], []))
+        is_one = is_player(run[0])
+        of_agent = found.setdefault(PLAYERS if is_one else look.agent, ([], []))
         of_agent[0].append(run)
-        of_agent[1].append(replace(look, label=look.method, dash="-"))
+        of_agent[1].append(look if is_one else replace(look, label=look.method, dash="-"))
     return found
+
+
+def is_player(manifest: Manifest) -> bool:
+    """Whether the agent plays by rules and a memory of its own."""
+    return agent_name(manifest) in _PLAYERS
 
 
 def agent_name(manifest: Manifest) -> str:
@@ -240,10 +263,16 @@ def mark_novelty(axes: "Axes", runs: list[Run], is_named: bool = True) -> None:
 
 
 def episodes_by_trial(rows: pl.DataFrame, column: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The episodes' numbers, and a column as (trials, episodes), trials in the order of the rows."""
-    ordered = rows.sort("episode", maintain_order=True)
-    episodes = ordered["episode"].unique(maintain_order=True).to_numpy().astype(np.int64)
-    return episodes, ordered[column].to_numpy().astype(np.float64).reshape(len(episodes), -1).T
+    """The episodes' numbers, and a column as (trials, episodes), trials in the order of the rows.
+
+    NaN where a trial has no such episode.
+    """
+    places = {name: i for i, name in enumerate(rows["trial"].unique(maintain_order=True))}
+    number = rows["episode"].to_numpy().astype(np.int64)
+    episodes = np.arange(number.min(), number.max() + 1)
+    table = np.full((len(places), len(episodes)), np.nan)
+    table[rows["trial"].replace_strict(places).to_numpy(), number - number.min()] = rows[column].to_numpy()
+    return episodes, table
 
 
 def count_words(counts: list[int]) -> str:

@@ -84,6 +84,17 @@ def _number(value: Any) -> float:
     return float(value)
 
 
+def is_rate(manifest: Manifest, rows: pl.DataFrame) -> bool:
+    """Whether a return only says passed (1) or not (0): then its mean is a pass rate, and its median says little."""
+    return manifest.return_range == (0.0, 1.0) and bool(rows["return"].is_in([0.0, 1.0]).all())
+
+
+def common_episodes(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows of those episodes that all trials have; trials may begin at episodes of their own."""
+    latest = int(rows.group_by("novelty", "number").agg(pl.col("episode").min())["episode"].to_numpy().max())
+    return rows.filter(pl.col("episode") >= latest)
+
+
 def is_failed(manifest: Manifest) -> pl.Expr:
     """Of the post-novelty episodes of a trial: whether all score the minimum, as column `failed`."""
     return (pl.col("return") <= manifest.return_range[0]).all().alias("failed")

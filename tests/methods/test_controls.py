@@ -306,3 +306,17 @@ def test_napping_wiped_counts_the_episode_s_own_regions(domain: str, agent_for: 
         return  # a step is an episode there, and one region may do for all of them
     last = pl.col("episode") == 5
     assert wiped.filter(last)["regions"].sum() < kept.filter(last)["regions"].sum()
+
+
+def test_random_aims_only_at_what_is_there(agent_for: Callable[[str], Agent]) -> None:
+    kind = domains.get("angrybirds")
+    world, rows = kind(6), np.arange(6)
+    world.reset(rows, np.random.default_rng(0).random((6, kind.n_reset_draws)))
+    spec = RunSpec("angrybirds", "a", "random", detector="given").complete()
+    method = Engine(spec, agent_for("angrybirds"), slots=6).method
+    method.start(rows, np.arange(6, dtype=np.uint64))
+    observations = world.observe(rows)
+    seen = [method.instead(rows, observations, np.zeros(6, np.int64)) for _ in range(200)]
+    mask = kind.mask(observations)
+    assert all(mask[rows, actions].all() for actions in seen)
+    assert all(len({int(actions[row]) for actions in seen}) > mask[row].sum() / 2 for row in rows), "and at all of it"

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from nappingrl.agents.base import Agent, check_observations
+from nappingrl.agents.threads import one_thread
 from nappingrl.arrays import Decision
 from nappingrl.errors import BadAgentError, BadObservationError
 from nappingrl.registry import check_name
@@ -34,7 +35,7 @@ class TorchBackedAgent(Agent):
             empty = (np.empty((0, n), np.float32) for n in (self.embedding_dim, self.n_actions))
             return Decision(np.empty(0, np.int64), *empty)
         parts: list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]] = []
-        with torch.no_grad():
+        with torch.no_grad(), one_thread():
             for first in range(0, m, self.block):
                 tensors = self._pass(_block(observations, first, min(first + self.block, m), self.block))
                 rows = min(self.block, m - first)

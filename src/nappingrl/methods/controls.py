@@ -50,11 +50,16 @@ class Control(Method):
 
 
 class Random(Control):
-    """Any action, each with the same probability."""
+    """Any action that makes sense, each with the same probability."""
 
     def instead(self, rows: Rows, observations: Observations, wanted: Actions) -> Actions:
         """A random action."""
-        return self.streams.integers(rows, self.agent.n_actions)
+        mask = self.info.mask(observations) if self.info.mask is not None else None
+        if mask is None or not mask.any(axis=1).all():
+            return self.streams.integers(rows, self.agent.n_actions)
+        places = (self.streams.uniform(rows) * mask.sum(axis=1)).astype(np.int64)
+        actions: Actions = (mask.cumsum(axis=1) > places[:, None]).argmax(axis=1)
+        return actions
 
 
 class Flip(Control):

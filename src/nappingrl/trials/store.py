@@ -154,7 +154,7 @@ class RunFolder:
         except BadRunError as error:
             return str(error.__cause__).strip().partition("\n")[0]
         most = expected * self.manifest.n_episodes
-        is_ragged = ".." in self.manifest.spec["protocol"]
+        is_ragged = ".." in self.manifest.spec.get("protocol", "")
         if len(rows) > most or (len(rows) < most and not is_ragged):
             return f"{len(rows)} rows instead of {most}"
         if rows["trial"].n_unique() != expected:

@@ -142,7 +142,7 @@ def test_memory_is_steady_over_levels() -> None:
 def test_memory_is_steady_over_shots() -> None:
     def bodies() -> int:
         gc.collect()
-        return sum(isinstance(one, Body) for one in gc.get_objects())
+        return sum(type(one) is Body for one in gc.get_objects())
 
     before = bodies()
     for number in range(5):

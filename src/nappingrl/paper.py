@@ -29,7 +29,7 @@ METHODS = (
 """The paper's four, the controls, and the ceiling."""
 
 TRIALS: Mapping[str, Mapping[str, int]] = {
-    "quick": {"cartpole": 128, "mountaincar": 96, "crossroad": 14, "angrybirds": 2},
+    "quick": {"cartpole": 64, "mountaincar": 32, "crossroad": 8, "angrybirds": 2},
     "full": {"cartpole": 5000, "mountaincar": 2000, "crossroad": 100, "angrybirds": 40},
 }
 """Trials per agent and method (per novelty in CrossRoad and Angry Birds); "full" is what the paper ran."""

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+MOST_NAMED = 6
+"""Candidates of an open principle that are named one by one."""
 Describe = Callable[[NDArray[np.floating[Any]]], str]
 
 
@@ -25,6 +27,8 @@ class Rule:
 
     def __str__(self) -> str:
         now = f"now {self.now[0]}" if len(self.now) == 1 else f"still trying {' or '.join(self.now)}"
+        if len(self.now) > MOST_NAMED:
+            now = f"still trying {len(self.now)} actions"
         if self.now == (self.wanted,):
             now = f"still {self.wanted}"
         regions = f" in {self.regions} regions" if self.regions > 1 else ""

@@ -10,10 +10,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from nappingrl.agents.networks import NEVER, Dueling, Relational, make_network
+from nappingrl.agents.networks import NEVER, make_network
 from nappingrl.agents.torch import to_numpy
 
-Network = Dueling | Relational
 OnProgress = Callable[[int, int], None]
 OnEvaluation = Callable[[int, float], None]
 

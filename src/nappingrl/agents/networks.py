@@ -1,6 +1,6 @@
 """Networks over objects: a dueling one, and a relational one that attends over them. What is absent is never chosen."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -113,11 +113,6 @@ def make_network(about: dict[str, Any]) -> Dueling | Relational:
     """A network from its description on a card: kind, layout, sizes."""
     kind = NETWORKS[check_name("network", about["kind"], NETWORKS)]
     return kind(Layout(**about["layout"]), **about.get("sizes", {}))
-
-
-def describe_network(kind: str, layout: Layout, sizes: dict[str, int]) -> dict[str, Any]:
-    """What `make_network` needs, for a card."""
-    return {"kind": kind, "layout": asdict(layout), "sizes": sizes}
 
 
 class NetworkAgent(TorchAgent):

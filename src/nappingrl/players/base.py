@@ -37,7 +37,6 @@ class Player(Agent):
 
     has_memory = True
     embedding_dim = 0
-    domain: ClassVar[str]
     brain: ClassVar[type[Brain]]
 
     def __init__(self, n_actions: int, observation_shape: tuple[int, ...]) -> None:

@@ -61,7 +61,5 @@ def read(observation: Observation) -> View:
 class BirdsPlayer(Player):
     """A player of Angry Birds."""
 
-    domain = "angrybirds"
-
     def __init__(self) -> None:
         super().__init__(aim.N_ACTIONS, (aim.N_OBSERVATIONS,))

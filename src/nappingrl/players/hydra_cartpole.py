@@ -159,7 +159,6 @@ class HydraCartPole(Player):
     """HYDRA's agent for CartPole."""
 
     name = "hydra"
-    domain = "cartpole"
     brain = HydraCartPoleBrain
 
     def __init__(self) -> None:

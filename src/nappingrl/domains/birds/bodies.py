@@ -65,6 +65,9 @@ COLOURS = {
     "BirdBlack": "black",
     "BirdWhite": "white",
     "Egg": "white",
+    "BasicSmall": "pig",
+    "BasicMedium": "pig",
+    "BasicBig": "pig",
     "GreenEgg": "pig",
     "Bone": "bone",
     "TNT": "tnt",
@@ -137,14 +140,11 @@ class Maker:
             shape = box2d.b2PolygonShape(box=(width * item.scale_x / 2, height * item.scale_y / 2))
             scale = (item.scale_x, item.scale_y)
             return self._static("platform", "Platform", shape, item.x, item.y, item.rotation, scale)
-        colour = "pig" if item.kind == "pig" else COLOURS.get(item.type, item.material)
-        body = self.moving(item.kind, item.type, item.material, colour, (item.x, item.y), radians(item.rotation))
+        body = self.moving(item.kind, item.type, item.material, (item.x, item.y), radians(item.rotation))
         body.is_goal = item.is_goal or item.kind == "pig"
         return body
 
-    def moving(
-        self, kind: str, type_: str, material: str, colour: str, position: tuple[float, float], angle: float
-    ) -> Body:
+    def moving(self, kind: str, type_: str, material: str, position: tuple[float, float], angle: float) -> Body:
         """An object that moves."""
         nature = self._preset.nature(type_, material)
         is_bird = kind in ("bird", "egg")
@@ -163,7 +163,7 @@ class Maker:
                 categoryBits=_BIRD if is_bird else _OBJECT,
                 maskBits=_SCENERY | _OBJECT if is_bird else _SCENERY | _OBJECT | _BIRD,
             )  # fmt: skip
-        half_width = SPRITE_SIZES[type_][0] / 2
+        half_width, colour = SPRITE_SIZES[type_][0] / 2, COLOURS.get(type_, material)
         body = Body(self.new_id(), kind, type_, material, b2, nature, nature.life, colour, half_width=half_width)
         b2.userData = body
         return body

@@ -100,6 +100,8 @@ class AngryBirds(Domain):
         super().__init__(n)
         self.levels = (0, LEVELS)
         """Which numbers of each template may come, from-to; a training may keep some for later."""
+        self.plays_out = False
+        """Whether a won level goes on until nothing moves, as its points need; who only asks for the win saves it."""
         self._worlds: list[World | None] = [None] * n
         self._targets = [aim.Targets() for _ in range(n)]
         self._observations = np.zeros((n, aim.N_OBSERVATIONS), np.float32)
@@ -132,8 +134,8 @@ class AngryBirds(Domain):
         for m, (row, action) in enumerate(zip(rows.tolist(), actions.tolist(), strict=True)):
             world = self.world(row)
             shot = self._targets[row].aim(action, PLANNER, world.level.camera.scale)
-            scene = world.scene()
-            world.shoot(aim.to_world(shot.release, scene.camera, scene.view), shot.tap_ms, until_won=True)
+            release = aim.to_world(shot.release, world.level.camera, world.view)
+            world.shoot(release, shot.tap_ms, until_won=not self.plays_out)
             self._look(row)
             rewards[m], terminated[m] = world.status == "won", world.status != "playing"
         return rewards, terminated

@@ -30,6 +30,7 @@ class BirdsEnv(DomainEnv):
         super().__init__(domain, render_mode)
         self.domain.levels = (levels[0], levels[1])
         self._reward = check_name("reward", reward, REWARDS)
+        self.domain.plays_out = reward == "score"
 
     def step(self, action: np.int64) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         """One shot."""

@@ -157,8 +157,7 @@ class Play:
             self.n_won += self.world.status == "won"
 
     def _to_world(self, pixel: Point) -> Point:
-        scene = self.world.scene()
-        return aim.to_world(pixel, scene.camera, scene.view)
+        return aim.to_world(pixel, self.world.level.camera, self.world.view)
 
     def _drawn(self) -> float:
         assert self.pull is not None

@@ -20,7 +20,6 @@ Picture = NDArray[np.uint8]
 """(height, width, 3) red, green, blue; rows from top to bottom."""
 
 AGENT_PORT = 2004
-OBSERVER_PORT = 2006
 
 MOST_SHOTS = 16
 MOST_OBJECTS = 4096

@@ -92,7 +92,7 @@ def _split(world: "World", bird: Body) -> None:
     """Blue: three of the same speed, 15 and 5 degrees above its way and 5 below."""
     speed, way = hypot(bird.vx, bird.vy), atan2(bird.vy, bird.vx)
     for degrees in (15.0, 5.0, -5.0):
-        child = world.maker.moving("bird", bird.type, "", bird.colour, tuple(bird.b2.position), 0.0)
+        child = world.maker.moving("bird", bird.type, "", tuple(bird.b2.position), 0.0)
         angle = way + radians(degrees)
         world.fly(child, speed * cos(angle), speed * sin(angle))
     world.remove(bird)
@@ -101,7 +101,7 @@ def _split(world: "World", bird: Body) -> None:
 def _drop_egg(world: "World", bird: Body) -> None:
     """White: an egg straight down at 6 units a second; the bird is thrown up by an impulse of 10."""
     x, y = bird.b2.position
-    world.fly(world.maker.moving("egg", "Egg", "", "white", (x, y - 0.5), 0.0), 0.0, -6.0)
+    world.fly(world.maker.moving("egg", "Egg", "", (x, y - 0.5), 0.0), 0.0, -6.0)
     bird.vy += 10 / bird.mass
     bird.b2.linearVelocity = (bird.vx, bird.vy)
 

@@ -10,7 +10,7 @@ from math import hypot
 from typing import Any
 
 from nappingrl.domains.birds import box2d
-from nappingrl.domains.birds.bodies import Body, Maker, Touches
+from nappingrl.domains.birds.bodies import COLOURS, Body, Maker, Touches
 from nappingrl.domains.birds.changes import Change
 from nappingrl.domains.birds.presets import preset_by_name
 from nappingrl.domains.birds.scene import (
@@ -111,6 +111,11 @@ class World:
         """Whether anything moves, or the last shot is not over."""
         return self._shot is not None or any(body.b2.awake for body in self.moving)
 
+    @property
+    def view(self) -> View:
+        """How all of it is seen."""
+        return self.change.view(View())
+
     def scene(self) -> Scene:
         """All that can be seen now."""
         bodies = sorted(self.moving + self.flying + self.fixed, key=_ground_truth_order)
@@ -122,7 +127,7 @@ class World:
             self.sling,
             tuple(self.change.thing(thing) for thing in seen),
             tuple(self.dots),
-            self.change.view(View()),
+            self.view,
             self.waiting[0][0] if self.waiting and self.status == "playing" else None,
         )
 
@@ -134,8 +139,7 @@ class World:
             x, y = self.sling.origin
             if place > n_shot or self._shot is not None:
                 x, y = x - place * 1.75 * width, GROUND + height / 2
-            colour = type_.removeprefix("Bird").lower()
-            things.append(Thing(id_, "bird", type_, "", x, y, 0.0, 1.0, 1.0, 1.0, 1.0, colour, False))
+            things.append(Thing(id_, "bird", type_, "", x, y, 0.0, 1.0, 1.0, 1.0, 1.0, COLOURS[type_], False))
         return things
 
     # Shots -----------------------------------------------------------------------------------------------------------
@@ -162,13 +166,13 @@ class World:
         dx, dy = release[0] - x, release[1] - y
         drawn = hypot(dx, dy)
         if drawn > 1.0:
-            dx, dy, drawn = dx / drawn, dy / drawn, 1.0
+            dx, dy = dx / drawn, dy / drawn
         self._run_until_still(DRAG_TICKS)
         if self.status != "playing":
             return False
-        _, type_ = self.waiting[0]
-        bird = self.maker.moving("bird", type_, "", type_.removeprefix("Bird").lower(), (x + dx, y + dy), 0.0)
-        bird.id = self.waiting.pop(0)[0]
+        id_, type_ = self.waiting.pop(0)
+        bird = self.maker.moving("bird", type_, "", (x + dx, y + dy), 0.0)
+        bird.id = id_
         kick = GRAVITY * self.preset.nature(type_).gravity * STEP / 2
         self.fly(bird, -LAUNCH_SPEED * dx, -LAUNCH_SPEED * dy + kick)
         self.dots = []
@@ -266,22 +270,21 @@ class World:
                     self._shot.touched(self, body)
             elif body.kind == "egg":
                 self.explode(body)
-            elif self._is_mortal:
+            else:
                 self.damage(body, self._force(body, other, dx, dy, speed), other.kind == "bird")
 
     def _force(self, body: Body, other: Body, dx: float, dy: float, speed: float) -> float:
         """The damage that a touch does to `body`."""
         nature, attacker = body.nature, other.nature
         assert nature is not None
-        by_bird = other.kind == "bird" and attacker is not None
         factor = 1.0
-        if by_bird and attacker is not None:
-            factor = attacker.pig_harm if body.kind == "pig" else 1.0
-            if body.kind == "block" and attacker.harm is not None:
-                factor = attacker.harm.get(body.material, 1.0)
+        if attacker is not None and body.kind == "pig":
+            factor = attacker.pig_harm
+        elif attacker is not None and attacker.harm is not None and body.kind == "block":
+            factor = attacker.harm.get(body.material, 1.0)
         if not self.preset.by_mass:
             return speed * factor
-        if by_bird and body.kind == "block":
+        if other.kind == "bird" and body.kind == "block":
             return MOMENTUM_DAMAGE * speed * other.mass * factor - nature.defence
         share = abs(other.vx * dx + other.vy * dy), abs(body.vx * dx + body.vy * dy)
         heavy = other.mass if attacker is not None and share[0] > share[1] else body.mass

@@ -21,14 +21,18 @@ NO_STEP = Transition(
 
 
 def alarms(detector: Detector, returns: Sequence[float], first_episode: int = 0, row: int = 0) -> list[int]:
-    """The episodes before which the detector alarms, for the returns of consecutive episodes of one trial."""
+    """The first episode before which the detector alarms, for the returns of consecutive episodes of one trial."""
     rows = np.array([row])
-    found = [first_episode] if detector.start(rows, first_episode)[0] else []
+    detector.start(rows, first_episode)
+    if detector.world[row]:
+        return [first_episode]
     for i, value in enumerate(returns):
         following = first_episode + i + 1
-        if detector.end_episode(rows, np.array([value]), np.array([following]))[0]:
-            found.append(following)
-    return found
+        detector.begin_phase(rows, following >= 0)
+        detector.end_episode(rows, np.array([value]), np.array([following]))
+        if detector.world[row]:
+            return [following]
+    return []
 
 
 def test_never_alarms() -> None:
@@ -47,14 +51,13 @@ def test_given_alarms_at_once_without_a_first_phase() -> None:
 @pytest.mark.parametrize("kind", [Never, Given, RollingMean])
 def test_a_step_alone_does_not_alarm(kind: type[Detector]) -> None:
     detector = kind(2)
-    flags = detector.step(np.array([1, 0]), NO_STEP)
-    assert flags.dtype == np.bool_
-    assert flags.tolist() == [False, False]
+    detector.step(np.array([1, 0]), NO_STEP)
+    assert detector.world.tolist() == [0, 0]
 
 
 def test_rolling_mean_is_judged_first_before_episode_5() -> None:
     assert alarms(RollingMean(1, low=150), [0.0] * 8, first_episode=-3) == [5]
-    assert alarms(RollingMean(1, low=150), [0.0] * 8) == [5, 6, 7, 8]
+    assert alarms(RollingMean(1, low=150), [0.0] * 8) == [5]
 
 
 def test_returns_before_the_novelty_have_left_the_window_by_then() -> None:
@@ -91,8 +94,8 @@ def test_without_limits_it_never_alarms() -> None:
 
 
 def test_window_and_first_can_be_chosen() -> None:
-    assert alarms(RollingMean(1, low=1, window=2, first=3), [0.0] * 4) == [3, 4]
-    assert alarms(RollingMean(1, low=1, window=3, first=-inf), [0.0] * 4, first_episode=-10) == [-7, -6]
+    assert alarms(RollingMean(1, low=1, window=2, first=3), [0.0] * 4) == [3]
+    assert alarms(RollingMean(1, low=1, window=3, first=-inf), [0.0] * 4, first_episode=-10) == [-7]
 
 
 def test_start_forgets_the_returns_of_its_rows_only() -> None:
@@ -101,15 +104,27 @@ def test_start_forgets_the_returns_of_its_rows_only() -> None:
     for episode in range(4):
         detector.end_episode(both, np.zeros(2), np.full(2, episode + 1))
     detector.start(np.array([0]), 0)
-    assert detector.end_episode(both, np.zeros(2), np.array([5, 5])).tolist() == [False, True]
+    detector.end_episode(both, np.zeros(2), np.array([5, 5]))
+    assert detector.world.tolist() == [0, 1]
     for episode in range(3):
         detector.end_episode(np.array([0]), np.zeros(1), np.array([episode + 2]))
-    assert detector.end_episode(np.array([0]), np.zeros(1), np.array([5])).tolist() == [True]
+    assert detector.world.tolist() == [0, 1]
+    detector.end_episode(np.array([0]), np.zeros(1), np.array([5]))
+    assert detector.world.tolist() == [1, 1]
 
 
 def test_rows_are_judged_apart_in_the_order_they_are_given() -> None:
     detector = RollingMean(3, low=150)
     rows = np.array([2, 0])
     for episode in range(5):
-        flags = detector.end_episode(rows, np.array([0.0, 200.0]), np.full(2, episode + 1))
-    assert flags.tolist() == [True, False]
+        detector.end_episode(rows, np.array([0.0, 200.0]), np.full(2, episode + 1))
+    assert detector.world.tolist() == [0, 0, 1]
+
+
+def test_given_follows_the_protocol_there_and_back() -> None:
+    detector, found = Given(2), []
+    detector.start(np.array([0, 1]), -1)
+    for is_novel in (False, True, False, True):
+        detector.begin_phase(np.array([1]), is_novel)
+        found.append(detector.world.tolist())
+    assert found == [[0, 0], [0, 1], [0, 0], [0, 1]]

@@ -28,7 +28,7 @@ from nappingrl.score import Eval, Score, reward_score
 
 Array = NDArray[Any]
 State = tuple[Array, ...] | None
-FORMAT = 1
+FORMAT = 2
 """Of saved agents."""
 
 
@@ -112,8 +112,14 @@ class NappingAgent:
         self._is_fresh = np.zeros(n_envs, np.bool_)  # predicted and not yet observed
         stream = np.random.SeedSequence(seed)
         self.method.start(self._rows, stream.generate_state(n_envs, np.uint64).astype(np.uint64))
-        self.detected = self.detector.start(self._rows, 0).copy()
-        """Per environment: has the novelty been detected."""
+        self._world = np.zeros(n_envs, np.int64)
+        self.detector.start(self._rows, 0)
+        self._notice(self._rows)
+
+    @property
+    def detected(self) -> NDArray[np.bool_]:
+        """Per environment: is the world believed to be another than before."""
+        return self._world > 0
 
     # ------------------------------------------------------------------------------------------------- acting
 
@@ -162,7 +168,8 @@ class NappingAgent:
         if transition.actions.min() < 0 or transition.actions.max() >= self.agent.n_actions:
             raise BadSpecError(f"action {action} given; the agent's are 0 to {self.agent.n_actions - 1}")
         self._returns[rows] += transition.rewards
-        self.detected[rows] |= self.detector.step(rows, transition)
+        self.detector.step(rows, transition)
+        self._notice(rows)
         self.method.learn(rows, transition, self.detected[rows])
         self._is_fresh[rows] = False
         ended = transition.terminated | transition.truncated
@@ -206,7 +213,7 @@ class NappingAgent:
             "nappingrl": nappingrl.__version__,
             "agent": {"name": self.agent.name, "model": self._reference, "sha256": self.agent.sha256},
             "config": self.config,
-            "detected": self.detected.tolist(),
+            "worlds": self._world.tolist(),
             "episodes": self._episodes.tolist(),
             "returns": self._returns.tolist(),
             "streams": [],
@@ -268,7 +275,7 @@ class NappingAgent:
     # ------------------------------------------------------------------------------------------------ internals
 
     def _restore(self, settings: dict[str, Any], tables: dict[str, Array], with_detector: bool) -> None:
-        self.detected[:], self._episodes[:] = settings["detected"], settings["episodes"]
+        self._world[:], self._episodes[:] = settings["worlds"], settings["episodes"]
         self._returns[:] = settings["returns"]
         if with_detector:
             self.detector.restore(_below("detector/", tables))
@@ -319,6 +326,7 @@ class NappingAgent:
             mask=self._domain.mask if self._domain is not None else None,
             order=self._domain.order if self._domain is not None else None,
             won=self._domain.won if self._domain is not None else None,
+            facts=self._domain.facts() if self._domain is not None else None,
         )
 
     def _batch(self, observation: Any) -> tuple[Any, bool]:
@@ -360,8 +368,16 @@ class NappingAgent:
     def _end_episodes(self, rows: Rows) -> None:
         self.method.end_episode(rows)
         self._episodes[rows] += 1
-        self.detected[rows] |= self.detector.end_episode(rows, self._returns[rows], self._episodes[rows])
+        self.detector.end_episode(rows, self._returns[rows], self._episodes[rows])
+        self._notice(rows)
         self._returns[rows] = 0.0
+
+    def _notice(self, rows: Rows) -> None:
+        """Tell the method where the detector has changed its mind."""
+        new = rows[self.detector.world[rows] != self._world[rows]]
+        if len(new):
+            self._world[new] = self.detector.world[new]
+            self.method.enter(new, self._world[new])
 
 
 def _reference(model: Any) -> str | None:

@@ -82,8 +82,8 @@ players = Registry(
 detectors = Registry(
     "detector",
     {
-        "rolling-mean": "nappingrl.detect:RollingMean",
-        "given": "nappingrl.detect:Given",
-        "never": "nappingrl.detect:Never",
+        "rolling-mean": "nappingrl.detect.returns:RollingMean",
+        "given": "nappingrl.detect.base:Given",
+        "never": "nappingrl.detect.base:Never",
     },
 )

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.arrays import Actions, Flags, Floats, Observations, Rows
-from nappingrl.detect import Detector, RollingMean
+from nappingrl.detect import Detector
 from nappingrl.errors import BadSpecError
+from nappingrl.facts import Facts
 from nappingrl.novelty import Novelty
 from nappingrl.registry import check_name, detectors
 from nappingrl.score import Score
@@ -138,13 +139,28 @@ class Domain(ABC):
         return getattr(import_module(module), name)()
 
     @classmethod
+    def novelty(cls, name: str) -> Novelty:
+        """The novelty of that name; a world may also read descriptions of its own, such as "gravity=20"."""
+        return cls.novelties[check_name("novelty", name, [*cls.novelties, "all", "none"])]
+
+    @classmethod
+    def facts(cls) -> Facts:
+        """What detectors and methods may know of this world."""
+        return Facts(
+            cls.observation_low,
+            cls.observation_high,
+            len(cls.action_names),
+            cls.horizon,
+            observation_names=cls.observation_names,
+            action_names=cls.action_names,
+            return_limits=cls.detector_limits,
+        )
+
+    @classmethod
     def make_detector(cls, name: str, n: int) -> Detector:
-        """A detector by name, with this domain's thresholds."""
+        """A detector by name, for this world."""
         kind: type[Detector] = detectors.get(name)
-        if kind is RollingMean:
-            low, high = cls.detector_limits
-            return RollingMean(n, low, high)
-        return kind(n)
+        return kind.for_world(n, cls.facts())
 
 
 def check_parameters(domain: Domain | type[Domain], changes: Mapping[str, float] | None) -> dict[str, float]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from nappingrl.agents.base import Agent
 from nappingrl.arrays import Actions, Decision, Flags, Floats, Keys, Observations, Rows, Transition
 from nappingrl.errors import BadAgentError, BadSpecError
+from nappingrl.facts import Facts
 from nappingrl.registry import check_name
 from nappingrl.score import Score
 
@@ -77,6 +78,8 @@ class Info:
     """For each wanted action all actions in the order in which a person would try them instead."""
     won: Callable[[Rows, Flags, Floats], Flags] | None = None
     """Which ended episodes (lengths, terminated, returns) are a success; None where nobody knows."""
+    facts: Facts | None = None
+    """The world's spaces and time limit; None where nobody has told them."""
 
 
 class Method:
@@ -114,6 +117,9 @@ class Method:
     def learn(self, rows: Rows, transition: Transition, detected: Flags) -> None:
         """One step was executed; called on every step, before the novelty too."""
         self.agent.watch(rows, transition, detected)
+
+    def enter(self, rows: Rows, worlds: Rows) -> None:
+        """The detector now believes these rows to be in these worlds (0: as before the novelty); before `learn`."""
 
     def end_episode(self, rows: Rows) -> None:
         """An episode ended in `rows`."""

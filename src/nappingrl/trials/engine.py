@@ -12,7 +12,7 @@ from nappingrl.detect import Detector
 from nappingrl.domains.base import Domain
 from nappingrl.methods.base import Info, Method
 from nappingrl.registry import domains, methods
-from nappingrl.trials.spec import NOVEL, RunSpec, TrialSpec, phases
+from nappingrl.trials.spec import NOVEL, PRE, RunSpec, TrialSpec, phases
 
 SLOTS = 128
 """Trials that run at the same time. Measured with a thousand regions each: 128 take 0.8 of the time a step of 64."""
@@ -33,9 +33,9 @@ class Engine:
         self.detector = kind.make_detector(run.detector, slots)
         self._watches_steps = type(self.detector).step is not Detector.step
         self.phase_names = [name for name, count in phases(run.protocol) for _ in range(count)]
-        self.first_episode = -self.phase_names.count("pre")
+        self.first_episode = -self.phase_names.count(PRE)
         self.slots = slots
-        self._detected = np.zeros(slots, np.bool_)
+        self._world = np.zeros(slots, np.int64)  # as the detector believes
         self._detected_step = np.full(slots, -1)
         self._episode = np.zeros(slots, np.int64)  # counted from 0
         self._first = np.zeros(slots, np.int64)  # where the trial begins
@@ -62,8 +62,9 @@ class Engine:
             truncated = (self._lengths[rows] >= self.domain.horizon) & ~terminated
             transition = Transition(observations, decision, actions, next_observations, rewards, terminated, truncated)
             if self._watches_steps:
-                self._latch(rows, self.detector.step(rows, transition), self._lengths[rows])
-            self.method.learn(rows, transition, self._detected[rows])
+                self.detector.step(rows, transition)
+                self._notice(rows, self._lengths[rows])
+            self.method.learn(rows, transition, self._world[rows] > 0)
             observations = next_observations
             ended = terminated | truncated
             if ended.any():
@@ -88,8 +89,8 @@ class Engine:
         self._first[rows] = [trials[trial].skipped() for _, trial in taken]
         self._episode[rows] = self._first[rows]
         self.method.start(rows, np.array([trials[trial].key("choice") for _, trial in taken], np.uint64))
-        self._detected[rows], self._detected_step[rows] = False, -1
-        self._latch(rows, self.detector.start(rows, self.first_episode), np.zeros(len(rows), np.int64))
+        self._world[rows], self._detected_step[rows] = 0, -1
+        self.detector.start(rows, self.first_episode)
         self._begin_episodes(rows)
         return rows
 
@@ -99,11 +100,14 @@ class Engine:
             phase = self.phase_names[episode]
             if episode == self._first[row] or phase != self.phase_names[episode - 1]:
                 one = np.array([row])
-                self.domain.apply(one, self._parameters[row] if phase == NOVEL else self._settings[row])
-                if self.method.privileged and phase == NOVEL:
+                is_novel = phase in NOVEL
+                self.domain.apply(one, self._parameters[row] if is_novel else self._settings[row])
+                self.detector.begin_phase(one, is_novel)
+                if self.method.privileged and is_novel:
                     self.method.reveal(one, self.domain.parameters_of(one))
         self._lengths[rows] = 0
         self._returns[rows] = 0.0
+        self._notice(rows, self._lengths[rows])
         self.domain.reset(rows, self._uniforms[rows, self._episode[rows]])
 
     def _end_episodes(self, rows: Rows, terminated: Flags, rows_out: "_Columns") -> Rows:
@@ -113,25 +117,28 @@ class Engine:
         regions, n_open = self.method.regions(rows)
         diverged = self.method.diverged(rows)
         rows_out.write(
-            self._trial[rows], self._episode[rows], returns, lengths, won, self._detected[rows],
+            self._trial[rows], self._episode[rows], returns, lengths, won, self._world[rows] > 0,
             self._detected_step[rows], regions, n_open, diverged, self.domain.parameters_of(rows),
         )  # fmt: skip
         self._detected_step[rows] = -1
         self.method.end_episode(rows)
         self._episode[rows] += 1
-        alarms = self.detector.end_episode(rows, returns, self._episode[rows] + self.first_episode)
-        self._latch(rows, alarms, np.zeros(len(rows), np.int64))
+        self.detector.end_episode(rows, returns, self._episode[rows] + self.first_episode)
         over: Flags = self._episode[rows] == len(self.phase_names)
         self._begin_episodes(rows[~over])
         done: Rows = rows[over]
         return done
 
-    def _latch(self, rows: Rows, alarms: Flags, steps: Rows) -> None:
-        """What is detected stays detected; remember the step of the episode at which it was."""
-        if alarms.any():
-            new = alarms & ~self._detected[rows]
-            self._detected_step[rows[new]] = steps[new]
-            self._detected[rows[new]] = True
+    def _notice(self, rows: Rows, steps: Rows) -> None:
+        """Tell the method where the detector has changed its mind; remember the step of the episode of an alarm."""
+        worlds = self.detector.world[rows]
+        new = worlds != self._world[rows]
+        if new.any():
+            at = rows[new]
+            alarms = (worlds > 0)[new] & (self._world[at] == 0)
+            self._detected_step[at[alarms]] = steps[new][alarms]
+            self._world[at] = worlds[new]
+            self.method.enter(at, worlds[new])
 
 
 class _Columns:
@@ -198,4 +205,5 @@ def make_info(domain: type[Domain], run: RunSpec, privileged: bool) -> Info:
         mask=domain.mask,
         order=domain.order,
         won=domain.won,
+        facts=domain.facts(),
     )

@@ -16,8 +16,11 @@ from nappingrl.methods.napping import SPACES
 from nappingrl.principles import RULES
 from nappingrl.registry import check_name, detectors, domains, methods
 
-PRE, NOVEL = "pre", "novel"
-_PROTOCOL = re.compile(r"(?:(?P<least>[0-9]+)\.\.)?(?P<most>[0-9]+)\+(?P<after>[0-9]+)")
+PRE = "pre"
+NOVEL = ("novel", "again")
+"""The phases in the changed world; "return" is the old one again."""
+RETURN = "40+40+40+40"
+_PROTOCOL = re.compile(r"(?:(?P<least>[0-9]+)\.\.)?(?P<most>[0-9]+)\+(?P<after>[0-9]+(?:\+[0-9]+\+[0-9]+)?)")
 Phases = tuple[tuple[str, int], ...]
 
 
@@ -38,7 +41,8 @@ class RunSpec:
     score: str = ""
     detector: str = ""
     protocol: str = "paper"
-    """"paper" = the paper's in this domain (40+40 episodes), any PRE+POST such as 10+40, or LEAST..MOST+POST."""
+    """"paper" = the paper's in this domain (40+40 episodes), any PRE+POST such as 10+40, LEAST..MOST+POST, or
+    "return" = 40+40+40+40: before the novelty, after it, the old world again, and the novelty again."""
     options: dict[str, Any] = field(default_factory=dict)
     """Options of the method."""
 
@@ -48,7 +52,7 @@ class RunSpec:
         full = replace(
             self,
             detector=check_name("detector", self.detector or domain.defaults.detector, detectors.names()),
-            protocol=domain.defaults.protocol if self.protocol == "paper" else self.protocol,
+            protocol={"paper": domain.defaults.protocol, "return": RETURN}.get(self.protocol, self.protocol),
             agent=self.agent or domain.defaults.agent,
             novelty=self.novelty or domain.defaults.novelty,
             rule=check_name("rule", self.rule or domain.defaults.rule, RULES),
@@ -56,7 +60,8 @@ class RunSpec:
             score=check_name("score", self.score or domain.defaults.score, domain.scores),
             options=read_options(self.method, methods.get(self.method), self.options),
         )
-        check_name("novelty", full.novelty, [*domain.novelties, "all", "none"])
+        if full.novelty not in ("all", "none"):
+            domain.novelty(full.novelty)
         if self.trials < 1:
             raise BadSpecError(f"{self.trials} trials asked for; at least 1 is needed")
         if not 0.0 < self.strength <= 1.0:
@@ -110,14 +115,14 @@ class TrialSpec:
         if self.novelty == "none":
             return None
         domain: type[Domain] = domains.get(self.run.domain)
-        return domain.novelties[self.novelty].sample(self.stream("novelty"), domain.parameters, self.run.strength)
+        return domain.novelty(self.novelty).sample(self.stream("novelty"), domain.parameters, self.run.strength)
 
     def setting(self) -> Mapping[str, float] | None:
         """The parameters of the world before the change, where they are not the defaults."""
         if self.novelty == "none":
             return None
         domain: type[Domain] = domains.get(self.run.domain)
-        return domain.novelties[self.novelty].setting or None
+        return domain.novelty(self.novelty).setting or None
 
     def skipped(self) -> int:
         """How many of the episodes before the novelty this trial leaves out: its first ones."""
@@ -140,20 +145,18 @@ def options_hash(run: RunSpec) -> str:
 def phases(protocol: str) -> Phases:
     """The phases of a trial and their greatest numbers of episodes."""
     _, most, after = _counts(protocol)
-    return ((PRE, most), (NOVEL, after))
+    return ((PRE, most), *zip(("novel", "return", "again"), after, strict=False))
 
 
-def _counts(protocol: str) -> tuple[int, int, int]:
-    """The least and the greatest number of episodes before the novelty, and that of those after it."""
-    if protocol == "paper":
-        return 40, 40, 40
-    match = _PROTOCOL.fullmatch(protocol)
+def _counts(protocol: str) -> tuple[int, int, tuple[int, ...]]:
+    """The least and the greatest number of episodes before the novelty, and those of the phases after it."""
+    match = _PROTOCOL.fullmatch({"paper": "40+40", "return": RETURN}.get(protocol, protocol))
     if match is not None:
-        most, after = int(match["most"]), int(match["after"])
+        most, after = int(match["most"]), tuple(int(count) for count in match["after"].split("+"))
         least = int(match["least"]) if match["least"] else most
-        if after >= 1 and least <= most:
+        if min(after) >= 1 and least <= most:
             return least, most, after
     raise BadSpecError(
-        f"unknown protocol '{protocol}'; allowed: paper, PRE+POST episodes such as 10+40, or 1..40+40 for a number "
-        "before the novelty that is drawn for each trial"
+        f"unknown protocol '{protocol}'; allowed: paper, PRE+POST episodes such as 10+40, 1..40+40 for a number "
+        f"before the novelty that is drawn for each trial, or return ({RETURN}: the old world again, then the new)"
     )

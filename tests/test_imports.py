@@ -52,7 +52,7 @@ def test_public_names_are_what_they_say() -> None:
     assert nappingrl.Principles is Principles
     assert nappingrl.Score is Score
     assert nappingrl.run is run
-    assert {"NappingAgent", "Principles", "Score", "load_agent", "run"} == set(nappingrl.__all__)
+    assert {"NappingAgent", "Principles", "Score", "apply_novelty", "load_agent", "run"} == set(nappingrl.__all__)
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -10,6 +10,7 @@ from nappingrl.source import drop_stale_kernels
 if TYPE_CHECKING:
     from nappingrl.adapter import NappingAgent as NappingAgent
     from nappingrl.agents import load as load_agent  # noqa: F401
+    from nappingrl.novelties import apply_novelty as apply_novelty
     from nappingrl.principles import Principles as Principles
     from nappingrl.score import Score as Score
     from nappingrl.trials.launch import run as run
@@ -22,6 +23,7 @@ _PUBLIC = {
     "NappingAgent": "nappingrl.adapter:NappingAgent",
     "Principles": "nappingrl.principles:Principles",
     "Score": "nappingrl.score:Score",
+    "apply_novelty": "nappingrl.novelties:apply_novelty",
     "load_agent": "nappingrl.agents:load",
     "run": "nappingrl.trials.launch:run",
 }

@@ -73,13 +73,14 @@ class NappingAgent:
         self._domain = domains.get(domain) if domain else None
         self.agent: Agent = load_agent(model, domain)
         if self._domain is not None:
-            shape, n_actions = self._domain.observation_low.shape, len(self._domain.action_names)
-            check_fit(self.agent, self._domain.name, shape, n_actions)
+            facts = self._domain.facts()
+            shape, limits = facts.observation_low.shape, (facts.action_low, facts.action_high)
+            check_fit(self.agent, self._domain.name, shape, facts.n_actions, *limits)
         if n_envs < 1:
             raise BadSpecError(f"n_envs={n_envs} given; at least 1 environment is needed")
         if seed < 0:
             raise BadSpecError(f"seed {seed} is negative; allowed: 0, 1, 2, ...")
-        if not (self.agent.n_actions and self.agent.embedding_dim):
+        if not self.agent.embedding_dim or (not self.agent.n_actions and self.agent.action_low is None):
             raise BadAgentError(
                 f"agent {self.agent.name} does not know its sizes yet: give TorchAgent its observation_shape="
             )
@@ -130,7 +131,10 @@ class NappingAgent:
         episode_start: Array | None = None,
         deterministic: bool = False,
     ) -> tuple[Array, State]:
-        """The action to execute: 0-d for one observation, (n,) for a batch of n, and the state as it came."""
+        """The action to execute: 0-d for one observation, (n,) for a batch of n, and the state as it came.
+
+        Where actions are numbers, (k,) for one observation and (n, k) for a batch.
+        """
         batch, is_single = self._batch(observation)
         rows = self._rows_of(batch)
         decision = self.method.forward(rows, batch)
@@ -157,7 +161,7 @@ class NappingAgent:
         transition = Transition(
             batch,
             self._decision(rows, batch),
-            _column("action", action, np.int64, len(rows)),
+            self._actions(action, len(rows)),
             following,
             _column("reward", reward, np.float64, len(rows)),
             _column("terminated", terminated, np.bool_, len(rows)),
@@ -165,8 +169,6 @@ class NappingAgent:
         )
         if _length(following) != len(rows):
             raise BadObservationError(f"{len(rows)} observations but {_length(following)} next observations were given")
-        if transition.actions.min() < 0 or transition.actions.max() >= self.agent.n_actions:
-            raise BadSpecError(f"action {action} given; the agent's are 0 to {self.agent.n_actions - 1}")
         self._returns[rows] += transition.rewards
         self.detector.step(rows, transition)
         self._notice(rows)
@@ -195,10 +197,11 @@ class NappingAgent:
         if not isinstance(self.method, Napping):
             return []
         table = self.method.principles.table(env)
-        if self._domain is not None:
-            return read_rules(table, self._domain.describe, self._domain.action_names)
-        names = [f"action {a}" for a in range(self.agent.n_actions)]
-        return read_rules(table, _signs, names)
+        describe = self._domain.describe if self._domain is not None else _signs
+        if self.method.local is not None:
+            return read_rules(table, describe, self.method.local.names)
+        names = self._domain.action_names if self._domain is not None else ()
+        return read_rules(table, describe, names or [f"action {a}" for a in range(self.agent.n_actions)])
 
     # ------------------------------------------------------------------------------------------ saving, loading
 
@@ -348,6 +351,20 @@ class NappingAgent:
             )
         is_single = shape is None or array.ndim == len(shape)
         return (array[None] if is_single else array), is_single
+
+    def _actions(self, action: Any, n: int) -> Array:
+        """The executed actions as (n,) or, where they are numbers, (n, k)."""
+        low = self.agent.action_low
+        if low is None:
+            actions: Array = _column("action", action, np.int64, n)
+            if actions.min() < 0 or actions.max() >= self.agent.n_actions:
+                raise BadSpecError(f"action {action} given; the agent's are 0 to {self.agent.n_actions - 1}")
+            return actions
+        numbers = np.atleast_1d(np.asarray(action, np.float32))
+        numbers = numbers[None] if numbers.ndim == 1 and n == 1 else numbers
+        if numbers.shape != (n, len(low)) or not np.isfinite(numbers).all():
+            raise BadSpecError(f"action {action} given for {n} observations; {len(low)} finite numbers each are needed")
+        return numbers
 
     def _rows_of(self, batch: Any) -> Rows:
         n = _length(batch)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 Rows = NDArray[np.int64]  # (m,) which trials of the batch are meant
 Observations = NDArray[np.float32]  # (m, *shape)
-Actions = NDArray[np.int64]  # (m,)
+Actions = NDArray[Any]  # int64 (m,); float32 (m, k) of agents whose actions are numbers in a box
 ModelStates = NDArray[np.float32]  # (m, embedding_dim)
 Floats = NDArray[np.float64]  # (m,) unless said otherwise
 Flags = NDArray[np.bool_]  # (m,)
@@ -22,7 +22,7 @@ class Decision:
     actions: Actions
     model_states: ModelStates
     preferences: NDArray[np.float32]
-    """(m, n_actions): logits or Q values, higher is better."""
+    """(m, n_actions): logits or Q values, higher is better; (m, 0) where actions are numbers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+AS_WANTED = "as wanted"
+"""How an agent's own action is called where actions are numbers."""
 MOST_NAMED = 6
 """Candidates of an open principle that are named one by one."""
 Describe = Callable[[NDArray[np.floating[Any]]], str]
@@ -32,7 +34,8 @@ class Rule:
         if self.now == (self.wanted,):
             now = f"still {self.wanted}"
         regions = f" in {self.regions} regions" if self.regions > 1 else ""
-        return f"{self.situation}: wanted {self.wanted}, {now}; {self.visits} visits{regions}, score {self.score:.2g}"
+        wanted = "" if self.wanted == AS_WANTED else f"wanted {self.wanted}, "
+        return f"{self.situation}: {wanted}{now}; {self.visits} visits{regions}, score {self.score:.2g}"
 
 
 def read_rules(table: Mapping[str, NDArray[Any]], describe: Describe, action_names: Sequence[str]) -> list[Rule]:

@@ -17,14 +17,28 @@ class Novelty:
     description: str = ""
     setting: Mapping[str, float] = field(default_factory=dict)
     """Parameters that hold in the whole trial, before the change too: the kind of levels that suits it."""
+    whole: frozenset[str] = frozenset()
+    """Parameters that are whole numbers: both ends of their range can be drawn."""
+
+    def check_strength(self, strength: float) -> None:
+        """Raise in one line if the novelty cannot be had at this strength."""
+        if not 0.0 < strength <= 1.0:
+            raise BadSpecError(f"strength {strength:g} is outside (0, 1]; 1 is the full range of the novelty")
+        if strength < 1.0 and self.whole:
+            name = min(self.whole)
+            raise BadSpecError(
+                f"strength {strength:g} has no meaning for {name}, a whole number; leave it at 1 and give other values"
+            )
 
     def sample(
         self, rng: np.random.Generator, defaults: Mapping[str, float], strength: float = 1.0
     ) -> dict[str, float]:
         """Parameters of the changed world; `strength` in (0, 1] pulls the draw towards the default."""
-        if not 0.0 < strength <= 1.0:
-            raise BadSpecError(f"strength {strength:g} is outside (0, 1]; 1 is the full range of the novelty")
+        self.check_strength(strength)
         changed = dict(defaults) | dict(self.setting)
         for name, (low, high) in self.ranges.items():
-            changed[name] = defaults[name] + strength * (rng.uniform(low, high) - defaults[name])
+            if name in self.whole:
+                changed[name] = float(rng.integers(int(low), int(high) + 1))
+            else:
+                changed[name] = defaults[name] + strength * (rng.uniform(low, high) - defaults[name])
         return changed

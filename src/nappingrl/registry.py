@@ -1,6 +1,7 @@
 """Name -> thing, as data. Entries are dotted strings, imported when they are first asked for."""
 
 import difflib
+import re
 from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
@@ -21,9 +22,11 @@ def check_name(kind: str, name: str, allowed: Iterable[str]) -> str:
 class Registry:
     """A table of lazily imported things of one kind."""
 
-    def __init__(self, kind: str, entries: dict[str, str]) -> None:
+    def __init__(self, kind: str, entries: dict[str, str], pattern: str = "", maker: str = "") -> None:
+        """`maker` names a function that makes the things whose names fit `pattern` and that are not in the table."""
         self.kind = kind
         self._entries = dict(entries)
+        self._pattern, self._maker = pattern, maker
 
     def names(self) -> list[str]:
         """The names there are, in the order of registration."""
@@ -35,9 +38,15 @@ class Registry:
 
     def get(self, name: str) -> Any:
         """The registered thing; did-you-mean if there is none."""
+        if name not in self._entries and self._maker and re.fullmatch(self._pattern, name):
+            return _find(self._maker)(name)
         check_name(self.kind, name, self._entries)
-        module, attribute = self._entries[name].split(":")
-        return getattr(import_module(module), attribute)
+        return _find(self._entries[name])
+
+
+def _find(target: str) -> Any:
+    module, attribute = target.split(":")
+    return getattr(import_module(module), attribute)
 
 
 domains = Registry(
@@ -48,12 +57,15 @@ domains = Registry(
         "crossroad": "nappingrl.domains.crossroad:CrossRoad",
         "angrybirds": "nappingrl.domains.birds.domain:AngryBirds",
     },
+    pattern=r".+-v[0-9]+",
+    maker="nappingrl.domains.gymnasium:domain_of",
 )
 
 methods = Registry(
     "method",
     {
         "frozen": "nappingrl.methods.frozen:Frozen",
+        "foresight": "nappingrl.methods.foresight:Foresight",
         "online": "nappingrl.methods.online:Online",
         "finetune": "nappingrl.methods.finetune:FineTune",
         "napping": "nappingrl.methods.napping:Napping",
@@ -83,7 +95,12 @@ detectors = Registry(
     "detector",
     {
         "rolling-mean": "nappingrl.detect.returns:RollingMean",
+        "page-hinkley": "nappingrl.detect.returns:PageHinkley",
+        "cusum": "nappingrl.detect.returns:Cusum",
+        "adwin": "nappingrl.detect.adwin:Adwin",
+        "ks": "nappingrl.detect.features:KsFeatures",
         "given": "nappingrl.detect.base:Given",
+        "residual": "nappingrl.detect.residual:Residual",
         "never": "nappingrl.detect.base:Never",
     },
 )

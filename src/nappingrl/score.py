@@ -50,7 +50,7 @@ class Score:
     ) -> Floats:
         """Scores of m transitions, (m,) float64; raises in one line where the function gives anything else."""
         scores = np.asarray(self.fn(observations, actions, next_observations, rewards, terminated), np.float64)
-        if scores.shape != actions.shape:
+        if scores.shape != (len(actions),):
             raise BadSpecError(
                 f"score '{self.name}' gave shape {scores.shape} for {len(actions)} transitions; "
                 "its arguments are batches, and it must give one number for each"

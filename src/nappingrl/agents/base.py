@@ -43,11 +43,12 @@ class Trainable:
 
 
 class Agent(ABC):
-    """A trained network with discrete actions that is only ever read.
+    """A trained network that is only ever read.
 
     Attributes:
         name: how the agent is called in specs and rows.
-        n_actions: number of discrete actions.
+        n_actions: number of discrete actions; 0 where actions are numbers in a box.
+        action_low, action_high: the corners of that box, (k,); None where actions are discrete.
         embedding_dim: length of a model state, the activations that enter the output layer.
         observation_shape: shape of one observation; None where it is not one array (dictionary observations).
         key_shapes: shape of each entry of a dictionary observation; empty where observations are arrays.
@@ -57,6 +58,8 @@ class Agent(ABC):
 
     name: str
     n_actions: int
+    action_low: NDArray[np.float32] | None = None
+    action_high: NDArray[np.float32] | None = None
     embedding_dim: int
     observation_shape: tuple[int, ...] | None
     key_shapes: Mapping[str, tuple[int, ...]] = MappingProxyType({})
@@ -103,13 +106,32 @@ class Agent(ABC):
         return {}
 
 
-def check_fit(agent: Agent, world: str, shape: tuple[int, ...], n_actions: int) -> None:
-    """Raise in one line if the agent was trained on another kind of world."""
-    if agent.observation_shape != shape or agent.n_actions != n_actions:
+Limits = NDArray[np.floating[Any]] | None
+
+
+def check_fit(
+    agent: Agent, world: str, shape: tuple[int, ...], n_actions: int, action_low: Limits = None,
+    action_high: Limits = None,
+) -> None:  # fmt: skip
+    """Raise in one line if the agent was trained on another kind of world; limits are those of a world of numbers."""
+    fits = agent.observation_shape == shape and agent.n_actions == n_actions
+    for mine, limit in ((agent.action_low, action_low), (agent.action_high, action_high)):
+        if fits and not n_actions and mine is not None and limit is not None:
+            fits = mine.shape == limit.shape and np.allclose(mine, limit)
+    if not fits:
+        own = _actions(agent.n_actions, agent.action_low, agent.action_high)
         raise BadAgentError(
-            f"agent {agent.name} takes observations of shape {agent.observation_shape} and has {agent.n_actions} "
-            f"actions; {world} gives {shape} and has {n_actions}: use an agent that was trained on it"
+            f"agent {agent.name} takes observations of shape {agent.observation_shape} and has {own}; "
+            f"{world} gives {shape} and has {_actions(n_actions, action_low, action_high)}: "
+            "use an agent that was trained on it"
         )
+
+
+def _actions(n_actions: int, low: Limits, high: Limits) -> str:
+    """Actions in words."""
+    if n_actions or low is None or high is None:
+        return f"{n_actions} actions" if n_actions else "continuous actions"
+    return f"continuous actions between {low.tolist()} and {high.tolist()}"
 
 
 def check_observations(observations: Observations, shape: tuple[int, ...]) -> None:

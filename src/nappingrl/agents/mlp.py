@@ -89,6 +89,11 @@ class MlpAgent(Agent):
 
     def forward(self, observations: Observations) -> Decision:
         """Wanted actions, model states and preferences of (m, *observation_shape) observations."""
+        model_states, preferences = self.run(observations)
+        return Decision(preferences.argmax(axis=1), model_states, preferences)
+
+    def run(self, observations: Observations) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Model states and outputs of the network."""
         assert self.observation_shape is not None
         check_observations(observations, self.observation_shape)
         if self.normaliser is not None:
@@ -104,9 +109,9 @@ class MlpAgent(Agent):
             flow = out
             if number == self._embedding_layer:
                 model_states = flow
-        preferences = np.empty((m, self.n_actions), np.float32)
-        _outputs(flow, *self._last, preferences)
-        return Decision(preferences.argmax(axis=1), model_states[:m], preferences)
+        outputs = np.empty((m, len(self._last[1])), np.float32)
+        _outputs(flow, *self._last, outputs)
+        return model_states[:m], outputs
 
     def at_layer(self, layer: int) -> "MlpAgent":
         """The same agent with another hidden layer as its embedding."""
@@ -231,12 +236,12 @@ def _hash(activation: str, layers: list[Layer], normaliser: Normaliser | None) -
 
 
 def policy_layers(weights: Weights, n_actions: int | None = None) -> tuple[str, list[Layer]]:
-    """The network that chooses actions, as ("actor-critic" | "q" | "quantile", layers), from an SB3 state dict.
+    """The kind of the network that chooses actions, and its layers, from an SB3 state dict.
 
-    `n_actions` is only needed for quantile networks, whose last layer has n_quantiles * n_actions outputs.
+    Kinds: actor-critic, q, quantile; with continuous actions gaussian (PPO, A2C), sac, sac-sde (SAC with
+    state-dependent noise), td3 (and DDPG). `n_actions` is only needed for quantile networks, whose last layer has
+    n_quantiles * n_actions outputs.
     """
-    if "log_std" in weights or any(name.startswith("actor.") for name in weights):
-        raise BadAgentError("the agent has continuous actions; only discrete actions are supported")
     if any(name.startswith("lstm_") for name in weights):
         raise BadAgentError("the agent is recurrent; only agents without memory are supported")
     if any("features_extractor." in name for name in weights):
@@ -246,7 +251,12 @@ def policy_layers(weights: Weights, n_actions: int | None = None) -> tuple[str, 
     if "action_net.weight" in weights:
         # SB3 before 2.0 could put layers shared with the critic in front.
         prefixes = ("mlp_extractor.shared_net.", "mlp_extractor.policy_net.", "action_net.")
-        return "actor-critic", _chain(_layers(weights, prefixes))
+        return "gaussian" if "log_std" in weights else "actor-critic", _chain(_layers(weights, prefixes))
+    if any(name.startswith("actor.mu.") for name in weights):
+        if not any(name.startswith("actor.log_std") for name in weights):
+            return "td3", _chain(_linears(weights, "actor.mu."))
+        kind = "sac-sde" if "actor.mu.0.weight" in weights else "sac"
+        return kind, _chain(_layers(weights, ("actor.latent_pi.", "actor.mu.")))
     if any(name.startswith("q_net.q_net.") for name in weights):
         return "q", _chain(_linears(weights, "q_net.q_net."))
     if any(name.startswith("quantile_net.quantile_net.") for name in weights):

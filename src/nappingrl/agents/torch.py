@@ -33,7 +33,8 @@ class TorchBackedAgent(Agent):
         m = _length(observations)
         if m == 0:
             empty = (np.empty((0, n), np.float32) for n in (self.embedding_dim, self.n_actions))
-            return Decision(np.empty(0, np.int64), *empty)
+            wanted = np.empty(0, np.int64) if self.action_low is None else np.empty((0, len(self.action_low)), "f4")
+            return Decision(wanted, *empty)
         parts: list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]] = []
         with torch.no_grad(), one_thread():
             for first in range(0, m, self.block):
@@ -42,11 +43,12 @@ class TorchBackedAgent(Agent):
                 actions, states, preferences = (tensor[:rows].detach().cpu().numpy() for tensor in tensors)
                 parts.append((actions, states, preferences))
         actions, states, preferences = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return Decision(actions.astype(np.int64), states.astype(np.float32), preferences.astype(np.float32))
+        kind = np.int64 if self.action_low is None else np.float32
+        return Decision(actions.astype(kind), states.astype(np.float32), preferences.astype(np.float32))
 
     @abstractmethod
     def _pass(self, block: Batch) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Actions (BLOCK,), model states (BLOCK, d) and preferences (BLOCK, n) of one block."""
+        """Actions (BLOCK,) or (BLOCK, k), model states (BLOCK, d) and preferences (BLOCK, n) of one block."""
 
     def _check(self, observations: Batch) -> None:
         """Raise in one line if the observations do not fit, or are not finite."""

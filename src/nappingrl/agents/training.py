@@ -13,7 +13,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 from numpy.typing import NDArray
-from stable_baselines3 import DQN, PPO
+from stable_baselines3 import DQN, PPO, SAC, TD3
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
@@ -22,6 +22,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 from nappingrl.agents import zoo
 from nappingrl.agents.base import Agent
+from nappingrl.agents.box import ActionBox, BoxMlpAgent
 from nappingrl.agents.mlp import MlpAgent, Normaliser, policy_layers
 from nappingrl.agents.sb3 import DEFAULT_ACTIVATION
 from nappingrl.agents.threads import one_thread
@@ -29,7 +30,7 @@ from nappingrl.agents.torch import to_numpy
 from nappingrl.errors import BadSpecError
 from nappingrl.registry import check_name
 
-ALGORITHMS: dict[str, type[PPO] | type[DQN]] = {"PPO": PPO, "DQN": DQN}
+ALGORITHMS: dict[str, type[PPO | DQN | SAC | TD3]] = {"PPO": PPO, "DQN": DQN, "SAC": SAC, "TD3": TD3}
 EPISODES = 100
 CHECKPOINT_SEED, CARD_SEED = 1_000_003, 2_000_003
 """Seeds of the evaluations that choose the checkpoint, and of the one whose returns are on the card."""
@@ -56,7 +57,7 @@ def train(
     """
     recipes = zoo.recipes()
     names = [stem.removeprefix(f"{domain}-") for stem in recipes if stem.startswith(f"{domain}-")]
-    check_name("domain with training recipes", domain, {stem.split("-")[0] for stem in recipes})
+    check_name("domain with training recipes", domain, zoo.recipe_domains())
     check_name("training recipe", agent, names)
     if total_steps is not None and total_steps < 1:
         raise BadSpecError(f"total_steps is {total_steps}; at least 1 is needed")
@@ -136,7 +137,7 @@ class _KeepBest(BaseCallback):
 
     def _evaluate(self) -> None:
         weights, normaliser = to_numpy(self.model.policy.state_dict()), _statistics(self.model)
-        agent = _agent("checkpoint", weights, normaliser)
+        agent = _agent("checkpoint", self.recipe, weights, normaliser)
         mean = float(evaluate(agent, self.recipe["env"], EPISODES, CHECKPOINT_SEED).mean())
         if mean >= self.best:
             self.best, self.best_step, self.weights, self.normaliser = mean, self.num_timesteps, weights, normaliser
@@ -167,7 +168,7 @@ def _learn(
         model = ALGORITHMS[recipe["algorithm"]](
             "MlpPolicy",
             envs,
-            policy_kwargs={"net_arch": recipe["net_arch"]},
+            policy_kwargs={"net_arch": recipe["net_arch"], **recipe.get("policy", {})},
             seed=recipe["seed"],
             device="cpu",
             tensorboard_log=None if tensorboard is None else str(tensorboard),
@@ -195,9 +196,15 @@ def _statistics(model: BaseAlgorithm) -> Normaliser | None:
     return Normaliser(envs.obs_rms.mean.copy(), envs.obs_rms.var.copy(), envs.epsilon, envs.clip_obs)
 
 
-def _agent(name: str, weights: dict[str, NDArray[np.float32]], normaliser: Normaliser | None) -> MlpAgent:
+def _agent(
+    name: str, recipe: dict[str, Any], weights: dict[str, NDArray[np.float32]], normaliser: Normaliser | None
+) -> MlpAgent:
     kind, layers = policy_layers(weights)
-    return MlpAgent(name, layers, DEFAULT_ACTIVATION[kind], normaliser, weights)
+    activation, space = DEFAULT_ACTIVATION.get(kind, "relu"), gymnasium.make(recipe["env"]).action_space
+    if not isinstance(space, gymnasium.spaces.Box):
+        return MlpAgent(name, layers, activation, normaliser, weights)
+    box = ActionBox.make(kind, space.low, space.high, recipe.get("policy", {}))
+    return BoxMlpAgent(name, layers, activation, box, normaliser, weights)
 
 
 def _other_reading(domain: str, agent: str, recipe: dict[str, Any], out: Path) -> dict[str, Any]:
@@ -218,7 +225,8 @@ def _card(
     weights: dict[str, NDArray[np.float32]],
     normaliser: Normaliser | None,
 ) -> dict[str, Any]:
-    agent = _agent(name, weights, normaliser)
+    agent = _agent(name, recipe, weights, normaliser)
+    box = {"action_box": agent.box.card()} if isinstance(agent, BoxMlpAgent) else {}
     returns = evaluate(agent, recipe["env"], EPISODES, CARD_SEED)
     return {
         "name": name,
@@ -229,6 +237,7 @@ def _card(
         "policy": "MlpPolicy",
         "activation": agent.activation,
         "n_actions": agent.n_actions,
+        **box,
         "embedding_dim": agent.embedding_dim,
         "observation_shape": agent.observation_shape,
         "weights": f"{domain}-{name}.npz",

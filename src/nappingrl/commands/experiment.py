@@ -1,6 +1,7 @@
 """Experiments: what there is, runs of trials, one trial again."""
 
 import json
+import re
 import shlex
 import time
 from dataclasses import asdict, dataclass, fields
@@ -60,6 +61,12 @@ class List:
                     table.add_row(kind if i == 0 else "", f"{key}{' (default)' if key == default else ''}: {text}")
             table.add_row("rule, space", f"{entry['defaults']['rule']}, {entry['defaults']['space']} (defaults)")
             console.print(table, "")
+        console.print(
+            "any gymnasium environment: napping run --env ID --agent PATH.zip --novelty "
+            "'NAME=VALUE; action-delay=1', see docs/any-environment.md",
+            "",
+            soft_wrap=True,
+        )
         table = Table(title="methods and their options", title_justify="left", show_header=False, box=None)
         for name, entry in found["methods"].items():
             table.add_row(name, entry["about"])
@@ -75,16 +82,20 @@ class Run:
     """Run trials: a trained agent meets a novelty, with or without adaptation.
 
     Example: napping run cartpole --agent ppo --method napping --trials 300 --seed 11
+    Example: napping run --env Acrobot-v1 --agent my_agent.zip --novelty "LINK_LENGTH_1=2.0" --trials 20
     """
 
-    domain: Positional[str]
+    domain: Positional[str] = ""
     """World to run in; see `napping list`."""
+    env: str = ""
+    """Instead of a world: id of any gymnasium environment, or module:id for one that a module of yours registers."""
     agent: str = ""
     """Name of a shipped agent, or the path of an SB3 .zip. Default: the domain's."""
     method: str = "napping"
     """What is done with experience: frozen, online, finetune, napping, a control, oracle; see `napping list`."""
     novelty: str = ""
-    """Name of a novelty, "all" (trials of each) or "none" (a control). Default: the domain's."""
+    """Name of a novelty, "all" (trials of each) or "none" (a control). Default: the domain's.
+    With --env also a description: "NAME=VALUE; NAME=LOW..HIGH; action-delay=1", see docs/any-environment.md."""
     strength: float = 1.0
     """How far the novelty goes, in (0, 1]."""
     rule: str = ""
@@ -96,9 +107,10 @@ class Run:
     option: tuple[str, ...] = ()
     """Options of the method as NAME=VALUE; see `napping list`."""
     detector: str = ""
-    """rolling-mean, given or never. Default: the paper's in the domain."""
+    """When the world counts as changed; see `napping list`. Default: the method's, else the paper's in the domain."""
     protocol: str = "paper"
-    """paper, PRE+POST episodes such as 10+40, or 1..40+40: a number before the novelty drawn for each trial."""
+    """paper, PRE+POST episodes such as 10+40, 1..40+40: a number before the novelty drawn for each trial, or return
+    (40+40+40+40): then the old world again, then the novelty again."""
     trials: int = 100
     """Trials per novelty."""
     seed: int = 0
@@ -122,16 +134,17 @@ class Run:
         from nappingrl.trials.launch import default_workers, run_into
         from nappingrl.trials.spec import RunSpec
 
+        world = self._world()
         spec = RunSpec(
-            self.domain, self.agent, self.method, self.novelty, self.trials, self.seed, self.strength, self.rule,
+            world, self.agent, self.method, self.novelty, self.trials, self.seed, self.strength, self.rule,
             self.space, self.score, self.detector, self.protocol,
             _read_pairs(self.option),
         ).complete()  # fmt: skip
-        agent = load(spec.agent, self.domain)
-        out = self.out or fresh_folder(f"{self.domain}-{agent.name}-{self.method}")
+        agent = load(spec.agent, world)
+        out = self.out or fresh_folder(f"{re.sub(r'[^A-Za-z0-9.-]+', '-', world)}-{agent.name}-{self.method}")
         started = time.perf_counter()
         try:
-            with progress(f"{self.domain} {agent.name} {self.method}") as on_progress:
+            with progress(f"{world} {agent.name} {self.method}") as on_progress:
                 place = (self.executor, self.address)
                 workers = self.workers or default_workers()
                 folder = run_into(out, spec, agent, workers, on_progress, self._again(out), *place)
@@ -147,9 +160,24 @@ class Run:
         print_table(page.HEAD, page.table([(folder.manifest.label, summary, None)]))
         print(f"rows: {out}   next: napping report {out}")
 
+    def _world(self) -> str:
+        """The domain, or the id of the environment that is given instead."""
+        from nappingrl.errors import BadSpecError
+        from nappingrl.novelties.worlds import find_spec
+
+        if bool(self.domain) == bool(self.env):
+            given = f"both DOMAIN ({self.domain}) and --env ({self.env}) are" if self.env else "no world is"
+            raise BadSpecError(
+                f"{given} given; allowed: a DOMAIN of `napping list`, or --env with the id of a gymnasium environment"
+            )
+        if self.env:
+            find_spec(self.env)
+        return self.domain or self.env
+
     def _again(self, out: Path) -> str:
         """The command that continues this run, with every option that is not the default."""
-        words, unnamed = ["napping", "run", self.domain], ("domain", "out", "json", "workers", "executor", "address")
+        words = ["napping", "run", *([self.domain] if self.domain else [])]
+        unnamed = ("domain", "out", "json", "workers", "executor", "address")
         for option in fields(self):
             value = getattr(self, option.name)
             if option.name not in unnamed and value != option.default:
@@ -178,6 +206,7 @@ class Replay:
         import numpy as np
 
         from nappingrl.explain import read_rules
+        from nappingrl.methods.local import choice_names
         from nappingrl.registry import domains
         from nappingrl.trials.launch import replay
         from nappingrl.trials.store import RunFolder, make_folder
@@ -188,7 +217,7 @@ class Replay:
         file = self.run / "principles" / f"{again.id.replace('/', '_')}.npz"
         np.savez_compressed(file, allow_pickle=False, **again.table)
         domain = domains.get(folder.manifest.spec["domain"])
-        rules = read_rules(again.table, domain.describe, domain.action_names) if again.table else []
+        rules = read_rules(again.table, domain.describe, choice_names(domain.facts())) if again.table else []
         returns = again.rows["return"].to_list()
         if self.json:
             texts = [str(rule) for rule in rules]

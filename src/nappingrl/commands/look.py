@@ -144,10 +144,11 @@ def _rules_of(run: "Loaded", trial: str, is_default: bool) -> "TrialRules":
 
 def _read_rules(run: "Loaded", table: dict[str, Any]) -> "list[Rule]":
     from nappingrl.explain import read_rules
+    from nappingrl.methods.local import choice_names
     from nappingrl.registry import domains
 
     domain = domains.get(run.manifest.spec["domain"])
-    return read_rules(table, domain.describe, domain.action_names) if table else []
+    return read_rules(table, domain.describe, choice_names(domain.facts())) if table else []
 
 
 def _has_principles(run: "Loaded") -> bool:

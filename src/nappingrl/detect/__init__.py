@@ -1,6 +1,7 @@
 """Novelty detectors: has the world changed? State is kept per trial."""
 
+from nappingrl.detect.adwin import Adwin
 from nappingrl.detect.base import Detector, Given, Never
-from nappingrl.detect.returns import RollingMean
+from nappingrl.detect.returns import Cusum, PageHinkley, RollingMean
 
-__all__ = ["Detector", "Given", "Never", "RollingMean"]
+__all__ = ["Adwin", "Cusum", "Detector", "Given", "Never", "PageHinkley", "RollingMean"]

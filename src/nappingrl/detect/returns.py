@@ -7,9 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nappingrl.arrays import Floats, Rows
+from nappingrl.arrays import Flags, Floats, Rows
 from nappingrl.detect.base import Detector
+from nappingrl.detect.calibrated import Calibrated
 from nappingrl.facts import Facts
+
+_SIDES = np.array([1, -1])
+_SHARE, _TINY = 0.05, 1e-6
+"""The least spread of returns: this share of their mean, and where that is 0, too, this much."""
 
 
 class RollingMean(Detector):
@@ -52,3 +57,104 @@ class RollingMean(Detector):
         """Go on with these returns."""
         super().restore(state)
         self._returns[:], self._seen[:] = state["returns"], state["seen"]
+
+
+class Standardised(Calibrated):
+    """Sees returns in units of what is usual: of their mean and their spread before the novelty.
+
+    The spread is taken to be at least a share of the mean, as returns may all have been the same.
+    """
+
+    _kept = (*Calibrated._kept, "mean", "squares", "side")
+
+    def __init__(self, n: int, calibration: int = 40) -> None:
+        super().__init__(n, calibration)
+        self._mean, self._squares = np.zeros(n), np.zeros(n)
+        self._side = np.zeros(n, np.int64)
+
+    def start(self, rows: Rows, episode: int) -> None:
+        """Forget the returns of these rows."""
+        super().start(rows, episode)
+        self._mean[rows], self._squares[rows], self._side[rows] = 0.0, 0.0, 0
+
+    def _learn(self, rows: Rows, returns: Floats) -> None:
+        """Welford's running mean and sum of squared differences."""
+        off = returns - self._mean[rows]
+        self._mean[rows] += off / (self._seen[rows] + 1)
+        self._squares[rows] += off * (returns - self._mean[rows])
+
+    def _standardise(self, rows: Rows, returns: Floats) -> Floats:
+        """How many spreads above the mean."""
+        spread = np.sqrt(self._squares[rows] / (self._seen[rows] - 1))
+        standard: Floats = (returns - self._mean[rows]) / np.maximum(
+            spread, np.maximum(_SHARE * np.abs(self._mean[rows]), _TINY)
+        )
+        return standard
+
+    def explain(self, row: int) -> str:
+        """Whether the returns fell or rose."""
+        if not self._side[row]:
+            return ""
+        return f"returns {'rose above' if self._side[row] > 0 else 'fell below'} their {self._mean[row]:g} of before"
+
+
+class Cusum(Standardised):
+    """Sums up how far returns are above (or below) their mean of before, less an `allowance`, never below 0.
+
+    Alarms where a sum exceeds `limit`. One episode counts as `clip` spreads at most: one odd episode does not alarm,
+    two in a row do. All numbers are in spreads.
+    """
+
+    _kept = (*Standardised._kept, "sums")
+
+    def __init__(
+        self, n: int, limit: float = 10.0, allowance: float = 0.5, clip: float = 6.0, calibration: int = 40
+    ) -> None:
+        super().__init__(n, calibration)
+        self.limit, self.allowance, self.clip = limit, allowance, clip
+        self._sums = np.zeros((n, 2))
+
+    def start(self, rows: Rows, episode: int) -> None:
+        """Begin to sum up from 0."""
+        super().start(rows, episode)
+        self._sums[rows] = 0.0
+
+    def _judge(self, rows: Rows, returns: Floats) -> Flags:
+        """Add the episode to both sums; remember which one is too great."""
+        off = self._off(rows, np.clip(self._standardise(rows, returns), -self.clip, self.clip))
+        sums = np.maximum(self._sums[rows] + off[:, None] * _SIDES - self.allowance, 0.0)
+        alarms: Flags = sums.max(axis=1) > self.limit
+        self._sums[rows] = sums
+        self._side[rows[alarms]] = _SIDES[sums[alarms].argmax(axis=1)]
+        return alarms
+
+    def _off(self, rows: Rows, standard: Floats) -> Floats:
+        """How far the episode is from what is expected of it: from the mean of before."""
+        return standard
+
+
+class PageHinkley(Cusum):
+    """Page and Hinkley's test: as CUSUM, about the mean of all returns so far instead of that of before.
+
+    A slow drift moves this mean along and is forgiven; a jump is not.
+    """
+
+    _kept = (*Cusum._kept, "total", "judged")
+
+    def __init__(
+        self, n: int, limit: float = 10.0, allowance: float = 0.5, clip: float = 6.0, calibration: int = 40
+    ) -> None:
+        super().__init__(n, limit, allowance, clip, calibration)
+        self._total, self._judged = np.zeros(n), np.zeros(n, np.int64)
+
+    def start(self, rows: Rows, episode: int) -> None:
+        """Nothing has been judged."""
+        super().start(rows, episode)
+        self._total[rows], self._judged[rows] = 0.0, 0
+
+    def _off(self, rows: Rows, standard: Floats) -> Floats:
+        """From the mean so far, which the episode is part of."""
+        self._total[rows] += standard
+        self._judged[rows] += 1
+        off: Floats = standard - self._total[rows] / (self._seen[rows] + self._judged[rows])
+        return off

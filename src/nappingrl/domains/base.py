@@ -1,7 +1,7 @@
 """The contract of a world: a batch of n copies, each with parameters of its own."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from numbers import Real
@@ -69,9 +69,10 @@ class Domain(ABC):
     action_names: ClassVar[tuple[str, ...]]
     horizon: ClassVar[int]
     """Steps after which an episode is cut."""
-    return_range: ClassVar[tuple[float, float]]
-    """The least and the greatest return of an episode."""
-    solved: ClassVar[Solved]
+    return_range: ClassVar[tuple[float, float] | None]
+    """The least and the greatest return of an episode; None: nobody knows."""
+    solved: ClassVar[Solved | None]
+    """None: nobody knows."""
     n_reset_draws: ClassVar[int]
     """How many uniform numbers `reset` takes per world."""
     frames_per_second: ClassVar[int] = 50
@@ -82,6 +83,8 @@ class Domain(ABC):
     order: ClassVar[NDArray[np.int64] | None] = None
     """For each action all others in the order in which a person would try them instead; None: there is none."""
     defaults: ClassVar[Defaults]
+    notes: ClassVar[tuple[str, ...]] = ()
+    """What a user should know before reading results, one line each."""
     expert_name: ClassVar[str] = ""
     """module:class of a controller that knows the true parameters, for the ceilings; empty: there is none."""
 
@@ -142,6 +145,11 @@ class Domain(ABC):
     def novelty(cls, name: str) -> Novelty:
         """The novelty of that name; a world may also read descriptions of its own, such as "gravity=20"."""
         return cls.novelties[check_name("novelty", name, [*cls.novelties, "all", "none"])]
+
+    @classmethod
+    def for_novelties(cls, names: Iterable[str]) -> "type[Domain]":
+        """The world as a run with these novelties uses it; one whose parameters depend on them has a class for each."""
+        return cls
 
     @classmethod
     def facts(cls) -> Facts:

@@ -11,7 +11,7 @@ from nappingrl.agents.base import Agent
 from nappingrl.arrays import Actions, Decision, Flags, Floats, Keys, Observations, Rows, Transition
 from nappingrl.errors import BadAgentError, BadSpecError
 from nappingrl.facts import Facts
-from nappingrl.registry import check_name
+from nappingrl.registry import check_name, methods
 from nappingrl.score import Score
 
 
@@ -87,8 +87,12 @@ class Method:
 
     role: ClassVar[str] = "method"
     """method, baseline, control or ceiling: how reports read its results."""
+    detector: ClassVar[str] = ""
+    """The detector that it is used with unless told otherwise; empty: the domain's."""
     takes_players: ClassVar[bool] = False
     """Whether agents with a memory of their own are allowed."""
+    needs_discrete: ClassVar[bool] = False
+    """Whether agents whose actions are numbers are refused."""
     privileged = False
     """True hands the world's expert and true parameters to the method: for ceilings only."""
     options: ClassVar[Mapping[str, Option]] = {}
@@ -97,6 +101,12 @@ class Method:
     def __init__(self, agent: Agent, info: Info, n: int) -> None:
         if agent.has_memory and not self.takes_players:
             raise BadAgentError(f"agent {agent.name} plays by rules of its own; allowed method for it: frozen")
+        if self.needs_discrete and agent.action_low is not None:
+            others = [name for name in methods.names() if not methods.get(name).needs_discrete]
+            raise BadAgentError(
+                f"method {type(self).__name__.lower()} needs discrete actions; those of agent {agent.name} are "
+                f"numbers; allowed methods for it: {', '.join(others)}"
+            )
         self.agent, self.info, self.n = agent.for_trials(n), info, n
 
     def start(self, rows: Rows, keys: Keys) -> None:

@@ -53,7 +53,11 @@ class Random(Control):
     """Any action that makes sense, each with the same probability."""
 
     def instead(self, rows: Rows, observations: Observations, wanted: Actions) -> Actions:
-        """A random action."""
+        """A random action; where actions are numbers, one from anywhere in their box."""
+        low, high = self.agent.action_low, self.agent.action_high
+        if low is not None and high is not None:
+            shares = np.stack([self.streams.uniform(rows) for _ in low], axis=1)
+            return (low + shares * (high - low)).astype(np.float32)
         mask = self.info.mask(observations) if self.info.mask is not None else None
         if mask is None or not mask.any(axis=1).all():
             return self.streams.integers(rows, self.agent.n_actions)
@@ -64,6 +68,8 @@ class Random(Control):
 
 class Flip(Control):
     """Memoryless: any action but the wanted one if the score of the step before was bad, else the wanted one."""
+
+    needs_discrete = True
 
     def __init__(self, agent: Agent, info: Info, n: int) -> None:
         super().__init__(agent, info, n)
@@ -92,6 +98,7 @@ class Flip(Control):
 class ReplaySuccess(Control):
     """Acts at random now and then until one episode is a success, then repeats that episode's list of actions."""
 
+    needs_discrete = True
     options: ClassVar[Mapping[str, Option]] = {
         "epsilon": Option(0.25, "share of random actions until the first success", high=1.0)
     }

@@ -11,6 +11,7 @@ from nappingrl.agents.base import Agent
 from nappingrl.arrays import Actions, Decision, Flags, Floats, Keys, Observations, Rows, Transition, take
 from nappingrl.errors import BadAgentError, BadSpecError
 from nappingrl.methods.base import Info, Method, Option
+from nappingrl.methods.local import LocalCandidates
 from nappingrl.principles import Principles
 from nappingrl.registry import check_name
 from nappingrl.score import Score
@@ -57,19 +58,44 @@ class Napping(Method):
         dim = observation_dim if self._is_raw else agent.embedding_dim
         self._situation_dim = observation_dim if observation_dim <= MAX_SITUATION else 0
         is_same_key = self.option("search") == "same-key"
-        self.principles = Principles(n, agent.n_actions, dim, info.rule, self._situation_dim, is_same_key)
+        self.local = _local(agent, self._choice)
+        n_choices = agent.n_actions if self.local is None else self.local.n
+        self.principles = Principles(n, n_choices, dim, info.rule, self._situation_dim, is_same_key)
         self._regions = np.full(n, -1)
+        self._chosen = np.zeros(n, np.int64)  # numbers of local candidates
+        self.worlds = np.zeros(n, np.int64)
+        """The world whose principles are in force, by trial; there are none in 0, the world before the novelty."""
+        self.sets: list[dict[int, dict[str, NDArray[Any]]]] = [{} for _ in range(n)]
+        """By trial: the principles of other worlds (`Principles.table`), put away until they return."""
 
     def start(self, rows: Rows, keys: Keys) -> None:
         """Forget all principles of these rows."""
         self.principles.start(rows, keys)
+        self.worlds[rows] = 0
+        for row in rows:
+            self.sets[row] = {}
+
+    def enter(self, rows: Rows, worlds: Rows) -> None:
+        """Put away the principles of the world that is left; take out those of the one that is entered, if known."""
+        for row, world in zip(rows.tolist(), worlds.tolist(), strict=True):
+            old, sets = int(self.worlds[row]), self.sets[row]
+            self.worlds[row], self._regions[row] = world, -1
+            if old:
+                sets[old] = self.principles.table(row)
+                self.principles.forget(np.array([row]))
+            if world in sets:
+                self.principles.restore(row, sets.pop(world), self.principles.stream(row))
 
     def act(self, rows: Rows, observations: Observations, decision: Decision) -> Actions:
         """Algorithm 1. The region found here is kept for `learn`: the search runs once a step."""
         if not self.principles.n_regions[rows].any():
-            self._regions[rows] = -1
+            self._regions[rows], self._chosen[rows] = -1, 0
             return decision.actions
         points = self._points(observations, decision)
+        if self.local is not None:
+            as_wanted, sensible = np.zeros(len(rows), np.int64), self.local.sensible(decision.actions)
+            self._chosen[rows], self._regions[rows] = self.principles.select(rows, points, as_wanted, None, sensible)
+            return self.local.take(decision.actions, self._chosen[rows])
         order, mask = self._order(decision), self.info.mask(observations) if self.info.mask is not None else None
         actions, self._regions[rows] = self.principles.select(rows, points, decision.actions, order, mask)
         return actions
@@ -89,12 +115,15 @@ class Napping(Method):
         t, at = transition, slice(None) if detected.all() else detected
         observations = take(t.observations, at)
         scores = score_of(self.info.score, t, at)
-        rows = rows[at]
+        rows, wanted, executed = rows[at], t.decision.actions[at], t.actions[at]
+        if self.local is not None:
+            executed = self.local.number_of(wanted, executed, self._chosen[rows])
+            wanted = np.zeros(len(rows), np.int64)
         self.principles.update(
             rows,
             self._points(t.observations, t.decision)[at],
-            t.decision.actions[at],
-            t.actions[at],
+            wanted,
+            executed,
             self._regions[rows],
             scores,
             self.info.score.threshold,
@@ -111,6 +140,15 @@ class Napping(Method):
             return decision.model_states
         centred = (observations - self.info.observation_centre) / self.info.observation_scale
         return centred.reshape(len(observations), -1).astype(np.float32)
+
+
+def _local(agent: Agent, choice: str) -> LocalCandidates | None:
+    """What principles choose among where actions are numbers; None where they are discrete."""
+    if agent.action_low is None or agent.action_high is None:
+        return None
+    if choice == "preference":
+        raise BadSpecError(f"option choice=preference needs discrete actions; those of agent {agent.name} are numbers")
+    return LocalCandidates(agent.action_low, agent.action_high)
 
 
 def score_of(score: Score, transition: Transition, at: Any = slice(None)) -> Floats:

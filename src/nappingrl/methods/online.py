@@ -16,6 +16,7 @@ from nappingrl.methods.base import Info, Method, Option
 class Online(Method):
     """Learns and explores from the first step on, each trial with weights of its own."""
 
+    needs_discrete = True
     options: ClassVar[Mapping[str, Option]] = {
         "learning_rate": Option(None, "Adam's learning rate; default: the agent's own"),
         "layers": Option("all", "which layers learn: all, or the last one of each network", ("all", "last")),

@@ -4,6 +4,7 @@ from typing import Any
 
 from nappingrl import agents
 from nappingrl.agents.base import Agent
+from nappingrl.errors import BadAgentError
 from nappingrl.registry import players
 
 
@@ -19,4 +20,6 @@ def load(agent: Any, domain: str) -> Agent:
     if isinstance(agent, str) and f"{domain}-{agent}" in players.names():
         player: Agent = players.get(f"{domain}-{agent}")()
         return player
+    if agent == "":
+        raise BadAgentError(f"no agent is shipped for {domain}; give one with --agent, the path of an SB3 .zip")
     return agents.load(agent, domain)

@@ -21,7 +21,7 @@ from nappingrl.report.judging import (
     words,
 )
 from nappingrl.report.statistics import mean_t, pair
-from nappingrl.report.summary import curve, is_failed
+from nappingrl.report.summary import curve, is_failed, span_of
 
 __all__ = ["CLAIMS", "FAILS", "HOLDS", "NOT_RUN", "Claim", "Finding", "judge"]
 
@@ -36,7 +36,7 @@ def _no_adaptation(domain: str, agents: tuple[str, ...], method: str) -> Callabl
         parts, holds = [], True
         for agent in agents:
             gain = book.gain(domain, agent, method, (0, 4), (30, 39))
-            low, high = book.run(domain, agent, method)[0].return_range
+            low, high = span_of(*book.run(domain, agent, method))
             found = mean_t(gain)
             holds &= (found.low if found else gain.mean()) < NO_ADAPTATION * (high - low)
             parts.append(f"{agent} gains {words(found, gain)}")

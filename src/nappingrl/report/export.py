@@ -10,7 +10,7 @@ from nappingrl.errors import MissingExtraError
 from nappingrl.registry import check_name
 from nappingrl.report.controls import Run
 from nappingrl.report.metrics import performance
-from nappingrl.report.summary import curve
+from nappingrl.report.summary import curve, span_of
 from nappingrl.trials.store import Manifest, make_folder
 
 FORMATS = ("monitor", "wsu", "tensorboard")
@@ -61,7 +61,7 @@ def _wsu(manifest: Manifest, rows: pl.DataFrame, file: Path) -> Path:
         pl.lit(f"strength {manifest.spec['strength']:g}").alias("novelty_difficulty"),
         pl.lit(1 if manifest.spec["detector"] == "given" else 0).alias("novelty_visibility"),
         (pl.col("episode") - pl.col("episode").min().over("trial")).alias("episode_index"),
-        pl.Series("performance", performance(rows["return"].to_numpy(), manifest.return_range)),
+        pl.Series("performance", performance(rows["return"].to_numpy(), span_of(manifest, rows))),
         (pl.col("episode") >= 0).alias("novelty_initiated"),
         pl.col("detected").cast(pl.Float64).alias("novelty_probability"),
         pl.lit(0.5).alias("novelty_threshold"),

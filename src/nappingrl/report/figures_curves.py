@@ -25,6 +25,7 @@ from nappingrl.report.style import (
     new_canvas,
     plot_interval,
 )
+from nappingrl.report.summary import span_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -100,7 +101,7 @@ def plot_by_novelty(runs: list[Run], statistic: str) -> "Canvas":
     n_rows = -(-len(names) // n_columns)
     canvas = new_canvas(TWO_COLUMNS, 0.9 + 1.55 * n_rows)
     panels = canvas.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False).ravel()
-    low, high = runs[0][0].return_range
+    low, high = span_of(runs[0][0], *(rows for _, rows in runs))
     shown = looks(runs)
     counts = []
     for axes, name in zip(panels, names, strict=False):

@@ -19,7 +19,7 @@ from nappingrl.report.style import (
     looks,
     new_canvas,
 )
-from nappingrl.report.summary import LAST, final_levels, is_failed
+from nappingrl.report.summary import LAST, final_levels, is_failed, span_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -107,7 +107,7 @@ def plot_map(runs: list[Run]) -> "Canvas":
     n_rows = -(-len(runs) // n_columns)
     canvas = new_canvas(TWO_COLUMNS, 0.5 + 2.6 * n_rows)
     panels = canvas.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False).ravel()
-    low = runs[0][0].return_range[0]
+    low, _ = span_of(runs[0][0], *(rows for _, rows in runs))
     tables = [trial_table(run) for run in runs]
     best = max(float(table["level"].to_numpy().max()) for table in tables)
     scale = SymLogNorm(linthresh=10, vmin=low, vmax=max(best, low + 1))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from nappingrl.errors import BadRunError
 from nappingrl.report import metrics
 from nappingrl.report.metrics import Flags, Floats
-from nappingrl.report.summary import LAST, common_episodes
+from nappingrl.report.summary import LAST, common_episodes, span_of
 from nappingrl.trials.store import Manifest
 
 
@@ -92,14 +92,16 @@ def read_trials(rows: pl.DataFrame, like: Trials | None = None) -> Trials:
 def measure(
     manifest: Manifest, rows: pl.DataFrame, baseline: pl.DataFrame | None = None, *,
     random: pl.DataFrame | None = None, oracle: pl.DataFrame | None = None,
-    window: int | None = None, eps: float = 0.05, smooth: int = 5,
+    window: int | None = None, eps: float = 0.05, smooth: int = 5, span: tuple[float, float] | None = None,
 ) -> Metrics:  # fmt: skip
     """All metrics of a run. baseline, random, oracle: rows of those methods on the same draws.
 
     Where a metric needs rows that are not given it has no value. window: None means `default_window`, at most the
-    post-novelty episodes. eps and smooth: the convergence rule.
+    post-novelty episodes. eps and smooth: the convergence rule. span: the range of returns; None means the world's,
+    or that of the rows given here where nobody knows it.
     """
     trials = read_trials(rows)
+    span = span or span_of(manifest, *(table for table in (rows, baseline, random, oracle) if table is not None))
     tau, n_episodes = trials.tau, trials.returns.shape[1]
     n_post = n_episodes - tau
     m, ten = min(metrics.default_window(n_episodes), n_post) if window is None else window, min(LAST, n_post)
@@ -107,10 +109,12 @@ def measure(
     def p_of(other: pl.DataFrame | None) -> Floats:
         if other is None:
             return np.full_like(trials.returns, np.nan)
-        return metrics.performance(read_trials(other, trials).returns, manifest.return_range)
+        return metrics.performance(read_trials(other, trials).returns, span)
 
-    p, base = metrics.performance(trials.returns, manifest.return_range), p_of(baseline)
+    p, base = metrics.performance(trials.returns, span), p_of(baseline)
     ours, theirs = metrics.failed(p, tau, 0.0), metrics.failed(base, tau, 0.0)
+    unknown = np.full(len(p), np.nan)
+    has_least, has_level = manifest.return_range is not None, manifest.solved_level is not None
     found = _detection(trials.detected, tau) | _reaction(p, base, tau, m)
     found |= {
         "resilience_drop": ("lower", metrics.resilience_drop(base, tau)),
@@ -120,22 +124,22 @@ def measure(
         "adaptive_efficiency": ("lower", metrics.adaptive_efficiency(p, trials.lengths, tau, eps, m, smooth)),
         "oracle_regret": ("lower", metrics.oracle_regret(p, p_of(oracle), tau)),
         "last10_return": ("higher", metrics.last_mean(trials.returns, tau, ten)),
-        "last10_won": ("higher", metrics.last_mean(trials.won, tau, ten)),
-        "failed": ("lower", metrics.number(ours)),
-        "failed_removed": ("higher", metrics.failed_removed(ours, theirs)),
+        "last10_won": ("higher", metrics.last_mean(trials.won, tau, ten) if has_level else unknown),
+        "failed": ("lower", metrics.number(ours) if has_least else unknown),
+        "failed_removed": ("higher", metrics.failed_removed(ours, theirs) if has_least else unknown),
     }
     by_name = {name: Metric(name, better, values) for name, (better, values) in found.items()}
     median, mean = np.median(trials.returns[:, tau:], axis=0), trials.returns[:, tau:].mean(axis=0)
     detector = str(manifest.spec["detector"])
     notes: tuple[str, ...] = (
-        metrics.performance_words(str(manifest.spec["domain"]), manifest.return_range),
+        metrics.performance_words(str(manifest.spec["domain"]), span, has_least),
         f"window m = {m} of {n_episodes} episodes, novelty at {tau}",
         f"converged: mean of {smooth} episodes stays within {eps:g} of the mean of the last {m}",
         "detection: given (NRP is M4)" if detector == "given" else f"detection: by the system, {detector} (NRP is M3)",
     )
     if trials.n_cropped:
         notes += (f"trials begin at episodes of their own: {trials.n_cropped} episodes before {-tau} are left out",)
-    return Metrics(trials.keys, by_name, median, mean, metrics.failed_cut(ours, theirs), notes)
+    return Metrics(trials.keys, by_name, median, mean, metrics.failed_cut(ours, theirs) if has_least else None, notes)
 
 
 def _detection(detected: Flags, tau: int) -> dict[str, tuple[str, Floats]]:

@@ -28,10 +28,11 @@ def performance(returns: NDArray[Any], return_range: tuple[float, float]) -> Flo
     return np.clip(p, 0.0, 1.0)
 
 
-def performance_words(domain: str, return_range: tuple[float, float]) -> str:
+def performance_words(domain: str, return_range: tuple[float, float], is_known: bool = True) -> str:
     """The map of `performance` in words, to be printed beside the numbers."""
     low, high = return_range
-    return f"{domain}: performance = (return {'-' if low >= 0 else '+'} {abs(low):g}) / {high - low:g}, 0 to 1"
+    words = f"{domain}: performance = (return {'-' if low >= 0 else '+'} {abs(low):g}) / {high - low:g}, 0 to 1"
+    return words if is_known else f"{words}: the least and the greatest return seen in these runs"
 
 
 def default_window(n_episodes: int) -> int:

@@ -75,7 +75,7 @@
         row.append(head, element("td", "0"), element("td", "-"), element("td", "-"));
       } else {
         row.append(head, element("td", found.n), withInterval(found.level, found.n, number),
-          withInterval(found.solved, found.n, share));
+          found.solved ? withInterval(found.solved, found.n, share) : element("td", "-"));
       }
       return row;
     }));

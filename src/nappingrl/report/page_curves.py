@@ -16,7 +16,7 @@ from nappingrl.report.measure import read_trials
 from nappingrl.report.page_html import range_decimals
 from nappingrl.report.statistics import Interval, mean_t, rate_wilson
 from nappingrl.report.style import MOST_LINES, looks
-from nappingrl.report.summary import final_levels, is_rate
+from nappingrl.report.summary import final_levels, is_rate, span_of
 
 Floats = NDArray[np.float64]
 BINS = 5
@@ -41,7 +41,8 @@ class Matrix:
     returns: Floats
     level: Floats
     """Mean return of the last ten episodes."""
-    solved: NDArray[np.bool_]
+    solved: NDArray[np.bool_] | None
+    """None: nobody knows."""
     is_rate: bool
     """Whether a return says passed (1) or not (0)."""
 
@@ -66,7 +67,7 @@ def read_matrix(run: Loaded) -> Matrix:
     )
     return Matrix(
         trials.keys, trials.draws, trials.tau, trials.returns, levels["level"].to_numpy(),
-        levels["solved"].to_numpy(), is_rate(run.manifest, run.rows),
+        levels["solved"].to_numpy() if run.manifest.solved_level is not None else None, is_rate(run.manifest, run.rows),
     )  # fmt: skip
 
 
@@ -95,7 +96,7 @@ def find_splits(matrices: list[Matrix], before: dict[str, float]) -> Iterator[Sp
 def curve_data(runs: list[Loaded], statistic: str) -> dict[str, Any]:
     """All that the script of the page needs."""
     matrices = [read_matrix(run) for run in runs]
-    return_range = runs[0].manifest.return_range
+    return_range = span_of(runs[0].manifest, *(run.rows for run in runs))
     digits = range_decimals(return_range)
     splits: list[dict[str, Any]] = []
     left_out, size = [], 0
@@ -132,7 +133,8 @@ def curve_data(runs: list[Loaded], statistic: str) -> dict[str, Any]:
 def _group(matrix: Matrix, rows: NDArray[np.int64], digits: int) -> dict[str, Any] | None:
     if len(rows) == 0:
         return None
-    returns, level, solved = matrix.returns[rows], matrix.level[rows], matrix.solved[rows]
+    returns, level = matrix.returns[rows], matrix.level[rows]
+    solved = None if matrix.solved is None else matrix.solved[rows]
     means = intervals.over_trials(returns, "rate") if matrix.is_rate else intervals.mean_t(returns)
     medians = intervals.median_order(returns)
     return {
@@ -142,7 +144,7 @@ def _group(matrix: Matrix, rows: NDArray[np.int64], digits: int) -> dict[str, An
         "median": _short(medians.centre, digits),
         "median_band": _ends(medians, digits),
         "level": _triple(level, mean_t(level), digits),
-        "solved": _triple(solved, rate_wilson(solved), 4),
+        "solved": None if solved is None else _triple(solved, rate_wilson(solved), 4),
     }
 
 

@@ -10,6 +10,7 @@ from nappingrl.report.inputs import Loaded
 from nappingrl.report.measure import Metric, Metrics, measure, read_trials
 from nappingrl.report.page_html import decimals, items, number, span, table, text
 from nappingrl.report.statistics import mean_t, rate_wilson
+from nappingrl.report.summary import span_of
 
 _DRAWS = ("domain", "novelty", "seed", "strength", "protocol")
 """What two runs must share to have met the same novelties."""
@@ -79,8 +80,9 @@ GROUPS: dict[str, dict[str, About]] = {
     },
     "The paper's own": {
         "last10_return": About("return of the last ten episodes"),
-        "last10_won": About("share of the last ten episodes won"),
-        "failed": About("share of trials with all episodes after the novelty at the minimum return", is_share=True),
+        "last10_won": About("share of the last ten episodes won", (), "nobody knows when an episode is won"),
+        "failed": About("share of trials with all episodes after the novelty at the minimum return", (),
+                        "nobody knows the minimum return", is_share=True),
         "failed_removed": About("of the trials that the frozen agent fails: the share that this run does not", _FROZEN,
                                 "the frozen agent fails no trial", is_share=True),
     },
@@ -101,11 +103,12 @@ class Measured:
 def measure_runs(runs: list[Loaded]) -> list[Measured]:
     """Every run with the frozen, random and oracle runs on its draws, as far as they are among the runs."""
     found = []
+    span = span_of(runs[0].manifest, *(run.rows for run in runs))
     for run in runs:
         lacking: dict[str, str] = {}
         beside = {method: _beside(run, runs, method, lacking) for method in ("frozen", "random", "oracle")}
         metrics = measure(
-            run.manifest, run.rows, beside["frozen"], random=beside["random"], oracle=beside["oracle"]
+            run.manifest, run.rows, beside["frozen"], random=beside["random"], oracle=beside["oracle"], span=span
         )  # fmt: skip
         found.append(Measured(metrics, lacking))
     return found

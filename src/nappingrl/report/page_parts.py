@@ -9,7 +9,7 @@ from nappingrl.report.inputs import Loaded
 from nappingrl.report.metrics import performance_words
 from nappingrl.report.page_html import facts, items, number, span_words, table, text
 from nappingrl.report.statistics import mean_t, rate_wilson
-from nappingrl.report.summary import LAST, Summary, final_levels
+from nappingrl.report.summary import LAST, Summary, final_levels, span_of
 
 HEAD = ("run", "trials", "before", "episode 0", "last 10", "solved", "failed", "regions", "over its best control")
 
@@ -31,9 +31,9 @@ def runs_table(runs: list[Compared]) -> list[tuple[str, ...]]:
     return [_row(*run) for run in runs]
 
 
-def table_digits(return_range: tuple[float, float]) -> int:
+def table_digits(return_range: tuple[float, float] | None) -> int:
     """Digits of a return in the table of runs."""
-    return 1 if return_range[1] - return_range[0] > 10 else 2
+    return 1 if return_range is not None and return_range[1] - return_range[0] > 10 else 2
 
 
 def _row(label: str, s: Summary, against: Comparison | None) -> tuple[str, ...]:
@@ -44,8 +44,8 @@ def _row(label: str, s: Summary, against: Comparison | None) -> tuple[str, ...]:
         "-" if s.pre_mean is None else f"{s.pre_mean:.{digits}f}",
         f"{s.mean[0]:.{digits}f}",
         f"{s.last10_mean:.{digits}f}",
-        f"{s.solved:.0%}",
-        str(s.failed),
+        "-" if s.solved is None else f"{s.solved:.0%}",
+        "-" if s.failed is None else str(s.failed),
         f"{s.regions_mean:.0f}",
         _verdict(s, against, digits),
     )
@@ -68,8 +68,11 @@ def summary_section(runs: list[Loaded], compared: list[Compared]) -> str:
     notes = [f"{run.label}: {note}" for run in runs for note in run.manifest.notes]
     settings = [(name, ", ".join(dict.fromkeys(str(run.manifest.spec[name]) for run in runs))) for name in _SETTINGS]
     manifest = runs[0].manifest
-    solved = f"mean {manifest.solved_column} of the last {LAST} episodes at least {manifest.solved_level:g}"
-    words = performance_words(str(runs[0].manifest.spec["domain"]), runs[0].manifest.return_range)
+    solved = "nobody knows when: the environment has no reward threshold"
+    if manifest.solved_level is not None:
+        solved = f"mean {manifest.solved_column} of the last {LAST} episodes at least {manifest.solved_level:g}"
+    span, is_known = span_of(manifest, *(run.rows for run in runs)), manifest.return_range is not None
+    words = performance_words(str(manifest.spec["domain"]), span, is_known)
     return (
         (f"<div class='warning' role='note'>{items(warnings)}</div>" if warnings else "")
         + facts([*settings, ("episodes", _episodes(runs)), ("solved", solved), ("performance", words)])
@@ -97,16 +100,18 @@ def _runs_html(runs: list[Loaded], compared: list[Compared]) -> str:
         level, solved = _ends(run, final_levels(run.manifest, run.rows))
         by_name = dict(zip(HEAD, map(text, cells), strict=True))
         by_name["last 10"] += f" <small>{level}</small>"
-        by_name["solved"] += f" <small>{solved}</small>"
+        by_name["solved"] += f" <small>{solved}</small>" if solved else ""
         lines.append(list(by_name.values()))
     return table("Runs", HEAD, lines, "runs")
 
 
 def _ends(run: Loaded, levels: pl.DataFrame) -> tuple[str, str]:
-    """The intervals of the final level and of the share solved of these trials."""
+    """The intervals of the final level and of the share solved of these trials; empty: nobody knows."""
     n, digits = len(levels), table_digits(run.manifest.return_range)
-    level, solved = mean_t(levels["level"].to_numpy()), rate_wilson(levels["solved"].to_numpy())
-    return span_words(level, digits, n), span_words(solved, digits, n, is_share=True)
+    level = span_words(mean_t(levels["level"].to_numpy()), digits, n)
+    if run.manifest.solved_level is None:
+        return level, ""
+    return level, span_words(rate_wilson(levels["solved"].to_numpy()), digits, n, is_share=True)
 
 
 def _by_novelty(runs: list[Loaded]) -> str:
@@ -128,12 +133,10 @@ def _by_novelty(runs: list[Loaded]) -> str:
 def _novelty_cell(run: Loaded, levels: pl.DataFrame) -> str:
     if levels.is_empty():
         return "-"
-    mean, share = float(levels["level"].to_numpy().mean()), float(levels["solved"].to_numpy().mean())
+    mean, digits = float(levels["level"].to_numpy().mean()), table_digits(run.manifest.return_range)
     level, solved = _ends(run, levels)
-    return (
-        f"{number(mean, table_digits(run.manifest.return_range))} <small>{level}</small>"
-        f"<small>{share:.0%} solved, {solved}</small>"
-    )
+    share = f"<small>{levels['solved'].to_numpy().mean():.0%} solved, {solved}</small>" if solved else ""
+    return f"{number(mean, digits)} <small>{level}</small>{share}"
 
 
 def command_of(run: Loaded) -> str:

@@ -3,8 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from nappingrl.report.metrics import performance, retention
 from nappingrl.trials.store import Manifest, RunFolder
 
 LAST = 10
@@ -25,14 +28,20 @@ class Summary:
     mean: list[float]
     pre_mean: float | None
     last10_mean: float
-    solved: float
-    failed: int
+    solved: float | None
+    """Share of trials; None where no level is known."""
+    failed: int | None
+    """Trials; None where the least return is not known."""
     diverged: int
     regions_mean: float
     regions_max: int
     steps: int
+    retention: float | None
+    """In the old world again, over before the novelty; None where the protocol does not return."""
+    recall: float | None
+    """In the first episode of the novelty met again, over the last ten of the first time."""
     seconds: float
-    return_range: tuple[float, float]
+    return_range: tuple[float, float] | None
     role: str
     ceiling: float | None = None
     by_novelty: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -60,6 +69,8 @@ def summarise(manifest: Manifest, rows: pl.DataFrame, seconds: float = 0.0) -> S
 
 
 def _numbers(manifest: Manifest, rows: pl.DataFrame) -> dict[str, Any]:
+    there_and_back = _there_and_back(manifest, rows)
+    rows = rows.filter(pl.col("phase").is_in(["pre", "novel"]))
     pre, post = rows.filter(pl.col("episode") < 0), rows.filter(pl.col("episode") >= 0)
     by_episode = curve(rows)
     last = final_levels(manifest, rows)
@@ -71,12 +82,37 @@ def _numbers(manifest: Manifest, rows: pl.DataFrame) -> dict[str, Any]:
         "mean": by_episode["mean"].to_list(),
         "pre_mean": _number(pre["return"].mean()) if len(pre) else None,
         "last10_mean": _number(last["level"].mean()),
-        "solved": _number(last["solved"].mean()),
-        "failed": int(worst["failed"].sum()),
+        "solved": None if manifest.solved_level is None else _number(last["solved"].mean()),
+        "failed": None if manifest.return_range is None else int(worst["failed"].sum()),
         "diverged": int(diverged["status"].sum()),
         "regions_mean": _number(at_end["regions"].mean()),
         "regions_max": int(at_end["regions"].to_numpy().max()),
         "steps": int(rows["length"].sum()),
+        **there_and_back,
+    }
+
+
+def _there_and_back(manifest: Manifest, rows: pl.DataFrame) -> dict[str, float | None]:
+    """How much of its performance the agent has again when the old world returns, and when the new one does.
+
+    retention: in the old world from its third episode on, over that before the novelty. recall: in the first episode
+    of the novelty met again, over the last ten of the first time.
+    """
+    back, again = (rows.filter(pl.col("phase") == phase) for phase in ("return", "again"))
+    if not len(back) or not len(again):
+        return {"retention": None, "recall": None}
+    span = span_of(manifest, rows)
+    novel = rows.filter(pl.col("phase") == "novel")
+
+    def level(part: pl.DataFrame) -> NDArray[np.float64]:
+        return performance(np.array([part["return"].mean()]), span)
+
+    before, after = rows.filter(pl.col("phase") == "pre"), back.filter(pl.col("episode") > pl.col("episode").min() + 1)
+    learned = novel.filter(pl.col("episode") > pl.col("episode").max() - LAST)
+    first = again.filter(pl.col("episode") == pl.col("episode").min())
+    return {
+        "retention": float(retention(level(before), level(after))) if len(before) and len(after) else None,
+        "recall": float(retention(level(learned), level(first))),
     }
 
 
@@ -95,8 +131,18 @@ def common_episodes(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.filter(pl.col("episode") >= latest)
 
 
+def span_of(manifest: Manifest, *tables: pl.DataFrame) -> tuple[float, float]:
+    """The range of returns: the world's, or the least and the greatest of these rows where nobody knows it."""
+    if manifest.return_range is not None:
+        return manifest.return_range
+    low, high = (f([float(f(rows["return"].to_list())) for rows in tables]) for f in (min, max))
+    return (low, high) if low < high else (low - 0.5, high + 0.5)
+
+
 def is_failed(manifest: Manifest) -> pl.Expr:
-    """Of the post-novelty episodes of a trial: whether all score the minimum, as column `failed`."""
+    """Of the post-novelty episodes of a trial: whether all score the minimum, as column `failed` (null: not known)."""
+    if manifest.return_range is None:
+        return pl.lit(None, pl.Boolean).alias("failed")
     return (pl.col("return") <= manifest.return_range[0]).all().alias("failed")
 
 
@@ -117,9 +163,12 @@ def curve(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def final_levels(manifest: Manifest, rows: pl.DataFrame) -> pl.DataFrame:
-    """Per trial: mean return of its last ten episodes, and whether that counts as solved."""
+    """Per trial: mean return of its last ten episodes, and whether that counts as solved (null: nobody knows)."""
     last = rows.filter(pl.col("episode") >= 0).filter(pl.col("episode") > pl.col("episode").max() - LAST)
-    solved = pl.col(manifest.solved_column).cast(pl.Float64).mean() >= manifest.solved_level
+    if manifest.solved_column is None or manifest.solved_level is None:
+        solved = pl.lit(None, pl.Boolean)
+    else:
+        solved = pl.col(manifest.solved_column).cast(pl.Float64).mean() >= manifest.solved_level
     return (
         last.group_by("trial", "novelty", "number", maintain_order=True)
         .agg(pl.col("return").mean().alias("level"), solved.alias("solved"))

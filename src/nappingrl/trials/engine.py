@@ -11,7 +11,7 @@ from nappingrl.arrays import Flags, Floats, Rows, Transition
 from nappingrl.detect import Detector
 from nappingrl.domains.base import Domain
 from nappingrl.methods.base import Info, Method
-from nappingrl.registry import domains, methods
+from nappingrl.registry import methods
 from nappingrl.trials.spec import NOVEL, PRE, RunSpec, TrialSpec, phases
 
 SLOTS = 128
@@ -24,7 +24,7 @@ class Engine:
     """Runs the trials of one run. What a trial gives does not depend on which others run beside it."""
 
     def __init__(self, run: RunSpec, agent: Agent, slots: int = SLOTS) -> None:
-        kind: type[Domain] = domains.get(run.domain)
+        kind = run.kind
         check_fit(agent, kind.name, kind.observation_low.shape, len(kind.action_names))
         self.run = run
         self.domain = kind(slots)
@@ -116,8 +116,9 @@ class Engine:
         won = self.domain.won(lengths, terminated, returns)
         regions, n_open = self.method.regions(rows)
         diverged = self.method.diverged(rows)
+        detected = (self._world[rows] > 0) | (self._detected_step[rows] >= 0)
         rows_out.write(
-            self._trial[rows], self._episode[rows], returns, lengths, won, self._world[rows] > 0,
+            self._trial[rows], self._episode[rows], returns, lengths, won, detected,
             self._detected_step[rows], regions, n_open, diverged, self.domain.parameters_of(rows),
         )  # fmt: skip
         self._detected_step[rows] = -1

@@ -22,11 +22,11 @@ from threadpoolctl import threadpool_limits
 
 import nappingrl
 from nappingrl.agents.base import Agent
-from nappingrl.domains.base import Domain
 from nappingrl.errors import BadRunError, BadSpecError
+from nappingrl.methods.local import choice_names
 from nappingrl.methods.napping import Napping
 from nappingrl.players import load
-from nappingrl.registry import check_name, domains, methods
+from nappingrl.registry import check_name, methods
 from nappingrl.source import source_sha256
 from nappingrl.trials import cluster
 from nappingrl.trials.cluster import EXECUTORS
@@ -125,13 +125,14 @@ def replay(folder: RunFolder, trial: str) -> Replayed:
 
 
 def _check(spec: RunSpec, agent: Agent, workers: int, executor: str, address: str) -> list[str]:
-    """Refuse before anything is written; returns the method's notes."""
+    """Refuse before anything is written; returns the notes of the world and of the method."""
     if workers < 1:
         raise BadSpecError(f"{workers} workers asked for; at least 1 is needed")
     check_name("executor", executor, EXECUTORS)
     if address and executor != "ray":
         raise BadSpecError(f"address '{address}' is given, but executor '{executor}' has none; use executor 'ray'")
-    notes = Engine(spec, agent, slots=1).method.notes()
+    engine = Engine(spec, agent, slots=1)
+    notes = [*engine.domain.notes, *engine.method.notes()]
     if executor == "ray":
         cluster.check(address)
     return notes
@@ -139,7 +140,7 @@ def _check(spec: RunSpec, agent: Agent, workers: int, executor: str, address: st
 
 def make_manifest(spec: RunSpec, agent: Agent, command: str) -> Manifest:
     """The identity of a run."""
-    domain: type[Domain] = domains.get(spec.domain)
+    domain = spec.kind
     return Manifest(
         spec=msgspec.to_builtins(spec),
         version=nappingrl.__version__,
@@ -149,10 +150,10 @@ def make_manifest(spec: RunSpec, agent: Agent, command: str) -> Manifest:
         n_trials=spec.n_trials,
         n_episodes=sum(count for _, count in phases(spec.protocol)),
         return_range=domain.return_range,
-        solved_column=domain.solved.column,
-        solved_level=domain.solved.level,
+        solved_column=domain.solved.column if domain.solved else None,
+        solved_level=domain.solved.level if domain.solved else None,
         parameters=dict(domain.parameters),
-        action_names=list(domain.action_names),
+        action_names=list(choice_names(domain.facts())),
         role=methods.get(spec.method).role,
         command=command,
         versions={"python": platform.python_version()}

@@ -9,10 +9,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from nappingrl.agents.zoo import zoo_names
 from nappingrl.domains.base import Domain
 from nappingrl.errors import BadSpecError
 from nappingrl.methods.base import read_options
 from nappingrl.methods.napping import SPACES
+from nappingrl.novelty import Novelty
 from nappingrl.principles import RULES
 from nappingrl.registry import check_name, detectors, domains, methods
 
@@ -51,9 +53,13 @@ class RunSpec:
         domain: type[Domain] = domains.get(self.domain)
         full = replace(
             self,
-            detector=check_name("detector", self.detector or domain.defaults.detector, detectors.names()),
+            detector=check_name(
+                "detector",
+                self.detector or methods.get(self.method).detector or domain.defaults.detector,
+                detectors.names(),
+            ),
             protocol={"paper": domain.defaults.protocol, "return": RETURN}.get(self.protocol, self.protocol),
-            agent=self.agent or domain.defaults.agent,
+            agent=self.agent or domain.defaults.agent or next(iter(zoo_names(self.domain)), ""),
             novelty=self.novelty or domain.defaults.novelty,
             rule=check_name("rule", self.rule or domain.defaults.rule, RULES),
             space=check_name("space", self.space or domain.defaults.space, SPACES),
@@ -61,15 +67,21 @@ class RunSpec:
             options=read_options(self.method, methods.get(self.method), self.options),
         )
         if full.novelty not in ("all", "none"):
-            domain.novelty(full.novelty)
+            full = replace(full, novelty=domain.novelty(full.novelty).name)
         if self.trials < 1:
             raise BadSpecError(f"{self.trials} trials asked for; at least 1 is needed")
-        if not 0.0 < self.strength <= 1.0:
-            raise BadSpecError(f"strength {self.strength:g} is outside (0, 1]; 1 is the full range of the novelty")
+        for name in full.novelty_names:
+            (Novelty("none", {}) if name == "none" else domain.novelty(name)).check_strength(self.strength)
         if self.seed < 0:
             raise BadSpecError(f"seed {self.seed} is negative; allowed: 0, 1, 2, ...")
         phases(full.protocol)
         return full
+
+    @property
+    def kind(self) -> type[Domain]:
+        """The world, with the parameters that its novelties change."""
+        domain: type[Domain] = domains.get(self.domain)
+        return domain.for_novelties(self.novelty_names)
 
     @property
     def novelty_names(self) -> list[str]:
@@ -114,15 +126,14 @@ class TrialSpec:
         """The parameters of the changed world; None where nothing changes."""
         if self.novelty == "none":
             return None
-        domain: type[Domain] = domains.get(self.run.domain)
+        domain = self.run.kind
         return domain.novelty(self.novelty).sample(self.stream("novelty"), domain.parameters, self.run.strength)
 
     def setting(self) -> Mapping[str, float] | None:
         """The parameters of the world before the change, where they are not the defaults."""
         if self.novelty == "none":
             return None
-        domain: type[Domain] = domains.get(self.run.domain)
-        return domain.novelty(self.novelty).setting or None
+        return self.run.kind.novelty(self.novelty).setting or None
 
     def skipped(self) -> int:
         """How many of the episodes before the novelty this trial leaves out: its first ones."""

@@ -33,9 +33,10 @@ class Manifest:
     """Trials per part."""
     n_trials: int
     n_episodes: int
-    return_range: tuple[float, float]
-    solved_column: str
-    solved_level: float
+    return_range: tuple[float, float] | None
+    """The least and the greatest return; None where nobody knows them."""
+    solved_column: str | None
+    solved_level: float | None
     command: str = ""
     """How the run was started first; not part of its identity."""
     versions: dict[str, str] = field(default_factory=dict)

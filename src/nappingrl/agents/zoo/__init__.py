@@ -19,6 +19,7 @@ from nappingrl.registry import check_name
 
 if TYPE_CHECKING:
     from nappingrl.agents.base import Agent
+    from nappingrl.agents.box import ActionBox
     from nappingrl.agents.mlp import Normaliser
 
 
@@ -52,10 +53,17 @@ def recipes() -> dict[str, dict[str, Any]]:
     return content
 
 
+def recipe_domains() -> set[str]:
+    """The domains that have recipes: own ones, and environments by their gymnasium id."""
+    envs = {stem: str(recipe.get("env")) for stem, recipe in recipes().items()}
+    return {env if stem.startswith(f"{env}-") else stem.split("-")[0] for stem, env in envs.items()}
+
+
 def read(
     name: str, domain: str | None = None, normaliser: str | Path | None = "auto", folder: Path | None = None
 ) -> "Agent":
     """A shipped agent; its weights are compared with the card."""
+    from nappingrl.agents.box import BoxMlpAgent
     from nappingrl.agents.mlp import MlpAgent, policy_layers
 
     about = card(domain, name, folder)
@@ -72,15 +80,26 @@ def read(
         recipe = about["recipe"]
         about_training = {name: recipe[name] for name in ("algorithm", "n_envs", "normalise")}
         known = about_training | recipe["hyperparameters"]
-        agent = MlpAgent(name, layers, about["activation"], own, weights, known)
+        box = _box(about)
+
+        def make(statistics: "Normaliser | None") -> MlpAgent:
+            if box is None:
+                return MlpAgent(name, layers, about["activation"], statistics, weights, known)
+            return BoxMlpAgent(name, layers, about["activation"], box, statistics, weights, known)
+
+        agent = make(own)
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, BadAgentError) as error:
         raise BadAgentError(f"the agent '{name}' ({file}) is missing or damaged: {error}; {repair}") from None
     if agent.sha256 != about["sha256"]:
         raise BadAgentError(f"the weights of '{name}' ({file}) do not match its card's sha256; {repair}")
-    if normaliser == "auto":
-        return agent
-    other = _given(normaliser)
-    return MlpAgent(name, layers, about["activation"], other, weights, known)
+    return agent if normaliser == "auto" else make(_given(normaliser))
+
+
+def _box(about: dict[str, Any]) -> "ActionBox | None":
+    """Where the actions of the agent of a card lie; None where they are discrete."""
+    from nappingrl.agents.box import ActionBox
+
+    return None if "action_box" not in about else ActionBox.of_card(about["action_box"])
 
 
 def _network_agent(name: str, about: dict[str, Any], weights: dict[str, NDArray[np.float32]]) -> "Agent":

@@ -1,0 +1,95 @@
+"""The readable fields of an SB3 zip's `data`: spaces, the policy's class and options. Its pickles are left alone."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nappingrl.errors import BadAgentError
+
+OWN_PACKAGES = ("stable_baselines3.", "sb3_contrib.")
+MAX_NUMBERS = 1000
+"""Of one action; numpy writes longer rows with a gap in the middle."""
+
+
+def n_actions(data: Mapping[str, Any]) -> int:
+    """The number of discrete actions, from the readable fields beside the pickled action space; 0 of a Box."""
+    space = data.get("action_space")
+    kind = _class_name(space.get(":type:")) if isinstance(space, dict) else ""
+    if kind == "Box":
+        return 0
+    if kind != "Discrete":
+        raise BadAgentError(f"its action space is {kind or 'not readable'}; only Discrete and Box are supported")
+    assert isinstance(space, dict)
+    count = str(space.get("n"))  # gymnasium's is a numpy integer, which SB3 writes as text
+    if not count.isdecimal() or len(count) > 6 or int(count) < 1:
+        raise BadAgentError(f"its number of actions is {count[:20]}")
+    return int(count)
+
+
+def action_limits(data: Mapping[str, Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The least and the greatest action of a Box, which SB3 writes as text such as "[-2.  -1.5]"."""
+    low, high = (_numbers(data["action_space"].get(name)) for name in ("low", "high"))
+    if low is None or high is None or low.shape != high.shape:
+        raise BadAgentError(
+            "the limits of its actions cannot be read (one row of numbers is expected); "
+            "load it with SB3 and give the live model"
+        )
+    return low, high
+
+
+def _numbers(text: Any) -> NDArray[np.float32] | None:
+    """The numbers of "[-2.  -1.5]"; None where it is anything else."""
+    if not isinstance(text, str) or len(text) > 32 * MAX_NUMBERS or not re.fullmatch(r"\[[^\[\]]+\]", text):
+        return None
+    try:
+        numbers = np.array([float(word) for word in text[1:-1].split()], np.float32)
+    except ValueError:
+        return None
+    return None if np.isnan(numbers).any() else numbers
+
+
+def observation_shape(data: Mapping[str, Any]) -> tuple[int, ...] | None:
+    """The shape of a Box that the network sees unchanged but flat; None where the file does not tell."""
+    space = data.get("observation_space")
+    if not isinstance(space, dict):
+        return None
+    kind = _class_name(space.get(":type:"))
+    shape = space.get("_shape", space.get("shape"))  # gymnasium's name, old gym's name
+    image = isinstance(shape, list) and len(shape) == 3 and space.get("dtype") == "uint8"
+    if image or kind not in ("", "Box"):
+        what = "images" if image else f"of kind {kind}"
+        raise BadAgentError(f"its observations are {what}; load it with SB3 and give the live model")
+    if not isinstance(shape, list) or not all(isinstance(n, int) and n > 0 for n in shape):
+        return None
+    return tuple(shape)
+
+
+def check_plain(data: Mapping[str, Any]) -> None:
+    """Refuse policies whose code could do more with an observation than the tensors tell."""
+    policy = data.get("policy_class")
+    module = policy.get("__module__") if isinstance(policy, dict) else None
+    if isinstance(module, str) and not module.startswith(OWN_PACKAGES):
+        raise BadAgentError(f"its policy class is from '{module[:80]}', not SB3's own; give the live model")
+    extractor = _class_name(policy_options(data).get("features_extractor_class"))
+    if extractor not in ("", "FlattenExtractor"):
+        raise BadAgentError(f"it uses the feature extractor '{extractor}'; give the live model")
+
+
+def activation(data: Mapping[str, Any]) -> str | None:
+    """The activation named in policy_kwargs ("<class 'torch.nn.modules.activation.ReLU'>"), in lower case."""
+    return _class_name(policy_options(data).get("activation_fn")).lower() or None
+
+
+def policy_options(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The keyword arguments of the policy."""
+    options = data.get("policy_kwargs")
+    return options if isinstance(options, dict) else {}
+
+
+def _class_name(text: Any) -> str:
+    """The last word of "<class 'package.module.Name'>" or "module.Name"."""
+    words = re.findall(r"\w+", text) if isinstance(text, str) and len(text) < 500 else []
+    return words[-1] if words else ""

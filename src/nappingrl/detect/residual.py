@@ -1,0 +1,275 @@
+"""Novelty by one-step prediction: the world no longer does what a model of it, fitted before, expects.
+
+Calibration. Over the episodes before the novelty a model is fitted and judged on episodes that it was not fitted to
+(eight folds). A step's surprise is its largest residual over the observations, each in units of its usual size; an
+episode's is its second largest step. The tail of the episodes' surprises (Hill's estimator on their upper quarter)
+gives the limit that an episode of the unchanged world exceeds with probability `false_alarms`. Two steps of one episode
+beyond it are an alarm.
+
+Worlds are known again: the way back when steps have not surprised for so long that the new world would hardly do so;
+a novelty met before when its own model explains the steps that raised the alarm.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from nappingrl.arrays import Floats, Rows, Transition
+from nappingrl.detect.base import Detector
+from nappingrl.dynamics.features import design, make_frame
+from nappingrl.dynamics.memory import Memory, Seen
+from nappingrl.dynamics.model import Prior, bounds, is_free, ridge
+from nappingrl.dynamics.pushes import Pushes
+from nappingrl.errors import BadSpecError
+from nappingrl.facts import Facts
+
+CALIBRATION = 40
+"""Episodes to calibrate on where nobody says when the novelty comes."""
+FOLDS = 8
+FEWEST = 100
+"""Transitions to calibrate on; with fewer there is no limit, and no alarm."""
+ALARM = 2
+"""Steps of one episode beyond the limit that are an alarm."""
+KNOWN = 4
+"""Worlds that are remembered."""
+DOUBT = 1e-6
+"""The way back: the new world would stay calm for so long with at most this probability."""
+RATE_STEPS = 100.0
+"""Over about so many steps the rate of surprises in the new world is known."""
+CLEARLY = 0.1
+"""A known world explains the latest steps if its surprise is at most this share of the old world's."""
+LATEST = 8
+"""Steps by which a known world is recognised."""
+LEAST_LIMIT = 5.0
+"""No limit is below so many times the usual size of a residual."""
+BEYOND = 100.0
+"""Outside the range of the calibration residuals may be larger: by so many times per range that a state is outside."""
+
+
+class Residual(Detector):
+    """Alarms when two steps of an episode surprise more than the unchanged world would."""
+
+    def __init__(self, n: int, facts: Facts, false_alarms: float = 2.5e-4) -> None:
+        super().__init__(n)
+        if len(facts.observation_low.shape) != 1:
+            raise BadSpecError("detector 'residual' needs observations that are one row of numbers")
+        if not 0 < false_alarms < 0.1:
+            raise BadSpecError(f"false_alarms={false_alarms} given; allowed: a probability per episode in (0, 0.1)")
+        self.facts, self.false_alarms = facts, false_alarms
+        self._pushes, d = Pushes(facts), len(facts.observation_low)
+        self._low, self._high = bounds(facts)
+        self._memory = Memory(n, d, self._pushes.size)
+        n_features = make_frame(np.zeros(d), np.ones(d), True).n_shared + self._pushes.size * (d + 1)
+        self._weights = np.zeros((n, KNOWN + 1, n_features, d))
+        """Of the world before the novelty, and of those met since."""
+        self._centre, self._scale = np.zeros((n, d)), np.ones((n, d))
+        self._has_products = np.zeros(n, np.bool_)
+        self._usual, self._limit = np.ones((n, d)), np.full(n, np.inf)
+        self._is_calibrated, self._first = np.zeros(n, np.bool_), np.zeros(n, np.int64)
+        self._episode = np.zeros(n, np.int64)
+        self._n_known, self._n_steps = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        self._n_beyond, self._calm = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        self._rate = np.zeros(n)
+        self._ring = Memory(n, d, self._pushes.size, most=LATEST, size=LATEST)
+        self._changed = np.zeros((n, d))
+        """Sums of the surprises of each observation beyond the limit."""
+
+    @classmethod
+    def for_world(cls, n: int, facts: Facts) -> "Residual":
+        """For a world of which this much is known."""
+        return cls(n, facts)
+
+    def start(self, rows: Rows, episode: int) -> None:
+        """Forget everything of these rows."""
+        super().start(rows, episode)
+        self._memory.clear(rows)
+        self._ring.clear(rows)
+        self._is_calibrated[rows], self._limit[rows] = False, np.inf
+        self._first[rows] = self._episode[rows] = episode
+        self._n_known[rows] = self._n_steps[rows] = self._n_beyond[rows] = self._calm[rows] = 0
+        self._changed[rows] = 0.0
+
+    def step(self, rows: Rows, transition: Transition) -> None:
+        """Judge a step, or remember it for the calibration."""
+        t = transition
+        states, nexts = t.observations, t.next_observations
+        moves = self._pushes(t.actions)
+        keep = ~self._is_calibrated[rows] | (self.world[rows] > 0)
+        at = slice(None) if keep.all() else keep
+        self._memory.add(
+            rows[at], states[at], moves[at], nexts[at], t.rewards[at], t.terminated[at], self._episode[rows[at]]
+        )
+        judged = self._is_calibrated[rows]
+        if not judged.any():
+            return
+        rows, states, nexts, moves = rows[judged], states[judged], nexts[judged], moves[judged]
+        self._ring.add(rows, states, moves, nexts, t.rewards[judged], t.terminated[judged], self._episode[rows])
+        surprises = self._surprises(rows, 0, states, moves, nexts)
+        most = surprises.max(axis=1)
+        beyond = most > self._limit[rows]
+        self._n_beyond[rows] += beyond
+        self._changed[rows] += np.where(beyond[:, None] & (surprises > self._limit[rows, None]), surprises, 0.0)
+        z = np.abs(states - self._centre[rows]) / self._scale[rows]
+        says = beyond | ((most > 0) & (z <= 1).all(axis=1))  # a step at a bound or outside the range says nothing
+        self._calm[rows] = np.where(beyond, 0, self._calm[rows] + says)
+        self._n_steps[rows] += says
+        away = self.world[rows] > 0
+        for row in rows[~away & (self._n_beyond[rows] >= ALARM)].tolist():
+            self._leave(row)
+        share = 1 / np.minimum(self._n_steps[rows] + 1, RATE_STEPS)
+        is_new = away & (beyond | (self._calm[rows] < 2))
+        self._rate[rows] = np.where(is_new, self._rate[rows] * (1 - share) + share * beyond, self._rate[rows])
+        unlikely = self._calm[rows] * np.log1p(-np.clip(self._rate[rows], 1e-3, 0.95)) < np.log(DOUBT)
+        for row in rows[away & unlikely].tolist():
+            self._come_back(row)
+
+    def end_episode(self, rows: Rows, returns: Floats, next_episodes: Rows) -> None:
+        """Calibrate after the last episode before the novelty; forget a single surprise."""
+        self._n_beyond[rows] = 0
+        self._ring.clear(rows)
+        self._episode[rows] = next_episodes
+        due = np.where(self._first[rows] < 0, next_episodes >= 0, next_episodes - self._first[rows] >= CALIBRATION)
+        for row in rows[due & ~self._is_calibrated[rows]].tolist():
+            self._calibrate(row, self._memory.read(row))
+            self._memory.clear(np.array([row]))
+
+    def explain(self, row: int) -> str:
+        """Which observations changed, the most surprising first."""
+        total = self._changed[row].sum()
+        if not total:
+            return ""
+        names = self.facts.observation_names or tuple(f"obs[{i}]" for i in range(len(self._low)))
+        order = np.argsort(-self._changed[row])
+        return ", ".join(
+            f"{names[i]} ({self._changed[row, i] / total:.0%})" for i in order if self._changed[row, i] > 0
+        )
+
+    # ---------------------------------------------------------------------------------------------- calibration
+
+    def _calibrate(self, row: int, seen: Seen) -> None:
+        self._is_calibrated[row] = True
+        free = is_free(seen.nexts, self._low, self._high).all(axis=1)
+        seen = seen.at(free)
+        if len(seen.rewards) < FEWEST:
+            return
+        prior = Prior(seen, self.facts)
+        self._centre[row], self._scale[row] = prior.centre, prior.reach
+        self._has_products[row] = prior.has_products
+        frame = prior.frame(prior.reach)
+        x, y, penalty = design(frame, seen.states, seen.pushes), seen.nexts - seen.states, prior.penalty(frame)
+        episodes = np.unique(seen.episodes)
+        fold = np.searchsorted(episodes, seen.episodes) % FOLDS
+        errors = np.zeros_like(y)
+        for k in range(min(FOLDS, len(episodes))):
+            held = fold == k
+            errors[held] = np.abs(y[held] - x[held] @ ridge(x[~held], y[~held], penalty))
+        usual = np.sqrt((errors**2).mean(axis=0)) + 1e-3 * y.std(axis=0) + 1e-9
+        self._usual[row] = usual
+        surprise = (errors / usual).max(axis=1)
+        second = np.array([np.sort(surprise[seen.episodes == e])[-ALARM:][0] for e in episodes])
+        self._limit[row] = max(tail_limit(second, self.false_alarms), LEAST_LIMIT)
+        self._weights[row, 0, : x.shape[1]] = ridge(x, y, penalty)
+
+    # --------------------------------------------------------------------------------------------------- worlds
+
+    def _leave(self, row: int) -> None:
+        """An alarm: is it a world met before?"""
+        surprises = [self._latest(row, world) for world in range(self._n_known[row] + 1)]
+        known = [world for world in range(1, len(surprises)) if surprises[world] < CLEARLY * surprises[0]]
+        if known:
+            self.world[row] = min(known, key=lambda world: surprises[world])
+        else:
+            self._n_known[row] = min(self._n_known[row] + 1, KNOWN)
+            self.world[row] = self._n_known[row]
+            self._weights[row, self.world[row]] = self._weights[row, 0]
+        self._rate[row], self._n_steps[row], self._calm[row] = 0.5, 0, 0
+
+    def _latest(self, row: int, world: int) -> float:
+        """How much the latest steps of this episode surprise in a world."""
+        seen = self._ring.read(row)
+        rows = np.full(len(seen.rewards), row)
+        return float(np.median(self._surprises(rows, world, seen.states, seen.pushes, seen.nexts).max(axis=1)))
+
+    def _come_back(self, row: int) -> None:
+        """The world is as before again; keep a model of the one that is left."""
+        seen = self._memory.read(row)
+        seen = seen.at(slice(0, max(0, len(seen.rewards) - int(self._calm[row]))))
+        if len(seen.rewards) >= LATEST:
+            frame = make_frame(self._centre[row], self._scale[row], bool(self._has_products[row]))
+            x, y = design(frame, seen.states, seen.pushes), seen.nexts - seen.states
+            weights = self._weights[row, self.world[row], : x.shape[1]]
+            weights += ridge(x, y - x @ weights, np.full(x.shape[1], 1e-2))
+        self._memory.clear(np.array([row]))
+        self.world[row] = 0
+        self._n_beyond[row] = 0
+
+    def _surprises(
+        self, rows: Rows, world: int, states: NDArray[Any], moves: NDArray[np.float64], nexts: NDArray[Any]
+    ) -> NDArray[np.float64]:
+        """(m, d) residuals in units of their usual size; 0 where the step touched a bound."""
+        out = np.empty((len(rows), len(self._low)))
+        nexts = nexts.astype(np.float64)
+        _residuals(
+            self._weights, self._centre, self._scale, self._has_products, self._usual, rows, world,
+            states.astype(np.float64), moves, nexts, out,
+        )  # fmt: skip
+        out[~is_free(nexts, self._low, self._high).all(axis=1)] = 0.0
+        return out
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """All that it has learned and seen."""
+        return super().state() | {name: getattr(self, f"_{name}") for name in _STATE} | {
+            f"{memory}/{row}/{name}": array
+            for memory in ("memory", "ring")
+            for row in range(self.n)
+            for name, array in getattr(self, f"_{memory}").read(row)._asdict().items()
+        }  # fmt: skip
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on where `state` was taken."""
+        super().restore(state)
+        for name in _STATE:
+            getattr(self, f"_{name}")[:] = state[name]
+        for memory in ("memory", "ring"):
+            for row in range(self.n):
+                parts = (state[f"{memory}/{row}/{name}"] for name in Seen._fields)
+                getattr(self, f"_{memory}").write(row, Seen(*parts))
+
+
+_STATE = ("weights", "centre", "scale", "has_products", "usual", "limit", "is_calibrated", "first", "episode",
+          "n_known", "n_steps", "n_beyond", "calm", "rate", "changed")  # fmt: skip
+
+
+def tail_limit(values: Floats, probability: float) -> float:
+    """The value that another one exceeds with this probability, if the tail of these goes on as it begins."""
+    ordered = np.sort(np.maximum(values, 1e-12))[::-1]
+    n = len(ordered)
+    k = max(1, n // 4)
+    if k >= n:
+        return float(2 * ordered[0])
+    index = float(np.log(ordered[:k] / ordered[k]).mean())
+    return max(float(ordered[k] * (k / (n * probability)) ** index), 2 * float(ordered[0]))
+
+
+@njit(cache=True)
+def _residuals(
+    weights: NDArray[np.float64], centre: NDArray[np.float64], scale: NDArray[np.float64],
+    has_products: NDArray[np.bool_], usual: NDArray[np.float64], rows: Rows, world: int, states: NDArray[np.float64],
+    moves: NDArray[np.float64], nexts: NDArray[np.float64], out: NDArray[np.float64],
+) -> None:  # fmt: skip
+    m, d = states.shape
+    for k in range(m):
+        row = rows[k]
+        frame = make_frame(centre[row], scale[row], has_products[row])
+        x = design(frame, states[k : k + 1], moves[k : k + 1])[0]
+        outside = 0.0
+        for i in range(d):
+            outside = max(outside, abs(states[k, i] - centre[row, i]) / scale[row, i] - 1.0)
+        for i in range(d):
+            change = 0.0
+            for f in range(x.shape[0]):
+                change += weights[row, world, f, i] * x[f]
+            out[k, i] = abs(states[k, i] + change - nexts[k, i]) / (usual[row, i] * (1 + BEYOND * outside))

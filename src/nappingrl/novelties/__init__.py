@@ -1,0 +1,51 @@
+"""Novelties of any gymnasium environment, described in words and verified: `apply_novelty` puts one in place."""
+
+from functools import partial
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from nappingrl.errors import BadSpecError
+from nappingrl.novelties.build import change
+from nappingrl.novelties.description import OTHER, read_description
+from nappingrl.novelties.verify import verify as verify_novelty
+from nappingrl.novelties.worlds import make_env, read_subject
+from nappingrl.novelty import Novelty
+
+__all__ = ["apply_novelty"]
+
+
+def apply_novelty(
+    env: gymnasium.Env[Any, Any], novelty: str, *, seed: int = 0, verify: bool = True
+) -> gymnasium.Env[Any, Any]:
+    """The environment with a novelty: its attributes are changed in place, the rest are wrappers around it.
+
+    Args:
+        env: made by `gymnasium.make`; observations are one row of numbers.
+        novelty: terms separated by ";": NAME=VALUE for an attribute of the unwrapped environment, or one of
+            action-remap, -delay, -noise, -scale, -shift, obs-shift, -scale, -noise, -quantise, -drop,
+            reward-scale, -shift; LOW..HIGH instead of a value is drawn.
+        seed: of what is drawn.
+        verify: refuse a novelty that changes nothing or leaves stale values behind.
+
+    Examples:
+        >>> import gymnasium
+        >>> env = apply_novelty(gymnasium.make("Acrobot-v1"), "LINK_LENGTH_1=2.0; action-delay=1")
+        >>> env.unwrapped.LINK_LENGTH_1
+        2.0
+    """
+    spec = env.unwrapped.spec
+    if spec is None:
+        raise BadSpecError("the environment has no spec; make it with gymnasium.make, after gymnasium.register")
+    make, subject = partial(make_env, spec), read_subject(spec)
+    description = read_description(novelty, subject)
+    if description.other:
+        raise BadSpecError(f"{OTHER} is for trials; here, make {description.other} instead of {spec.id}")
+    if verify:
+        verify_novelty(make, description, subject)
+    whole = description.whole(subject)
+    drawn = Novelty(description.text, description.ranges, whole=whole).sample(
+        np.random.default_rng(seed), description.neutral(subject)
+    )
+    return change(env, make, drawn, description.follows, subject, seed)

@@ -1,0 +1,368 @@
+"""Novelty by one-step prediction: its limit, its false alarms, and worlds that are known again."""
+
+import io
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from nappingrl import NappingAgent
+from nappingrl.agents.base import Agent
+from nappingrl.arrays import Decision, Rows, Transition
+from nappingrl.detect.residual import Residual, tail_limit
+from nappingrl.errors import BadSpecError, NappingError
+from nappingrl.facts import Facts
+
+FACTS = Facts(
+    np.full(3, -np.inf), np.full(3, np.inf), n_actions=2, horizon=10, observation_names=("height", "speed", "heat")
+)
+STEPS, BEFORE = 10, 40
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Linear, with noise: three observations that two actions push."""
+
+    drift: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    noise: float = 0.02
+    tail: float = np.inf
+    """Degrees of freedom of the noise's t distribution."""
+
+    def step(self, rng: np.random.Generator, states: NDArray[Any], actions: NDArray[np.int64]) -> NDArray[Any]:
+        sign = 2.0 * actions[:, None] - 1
+        noise = rng.normal(size=states.shape) if np.isinf(self.tail) else rng.standard_t(self.tail, states.shape)
+        pushed = 0.9 * states + sign * [0.1, 0.2, 0.0] + 0.1 * states[:, [1, 2, 0]]
+        return np.asarray(pushed + self.drift + self.noise * noise, np.float32)
+
+
+CALM = World()
+SHIFTED = replace(CALM, drift=(0.0, 2.0, 0.0))
+OTHER = replace(CALM, drift=(-3.0, 0.0, 2.0))
+
+
+class Trials:
+    """Plays episodes of n trials for a detector, each with a stream of its own."""
+
+    def __init__(
+        self, n: int, seed: int = 0, first: int = -BEFORE, keys: list[int] | None = None, **options: Any
+    ) -> None:
+        self.detector = Residual(n, FACTS, **options)
+        self.rows = np.arange(n)
+        self.rngs = [np.random.default_rng([seed, key]) for key in (range(n) if keys is None else keys)]
+        self.episode = first
+        self.detector.start(self.rows, first)
+
+    def play(self, world: World, episodes: int = 1, rows: Rows | None = None) -> NDArray[np.int64]:
+        """The worlds that it believes in, (rows, episodes * steps)."""
+        rows = self.rows if rows is None else rows
+        believed = []
+        for _ in range(episodes):
+            states = np.array([self.rngs[row].uniform(-1, 1, 3) for row in rows], np.float32)
+            for t in range(STEPS):
+                actions = np.array([self.rngs[row].integers(2) for row in rows])
+                nexts = np.concatenate(
+                    [
+                        world.step(self.rngs[row], states[i : i + 1], actions[i : i + 1])
+                        for i, row in enumerate(rows.tolist())
+                    ]
+                )
+                self.detector.step(rows, transition(states, actions, nexts, t == STEPS - 1))
+                states = nexts
+                believed.append(self.detector.world[rows].copy())
+            self.episode += 1
+            self.detector.end_episode(rows, np.full(len(rows), float(STEPS)), np.full(len(rows), self.episode))
+        return np.array(believed).T
+
+
+def transition(states: Any, actions: NDArray[np.int64], nexts: Any, is_last: bool) -> Transition:
+    n = len(states)
+    decision = Decision(actions, np.zeros((n, 1), np.float32), np.zeros((n, 2), np.float32))
+    return Transition(states, decision, actions, nexts, np.ones(n), np.zeros(n, np.bool_), np.full(n, is_last))
+
+
+# ---- the limit ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [40, 400])
+@pytest.mark.parametrize("index", [1.0, 2.0])
+def test_the_limit_is_exceeded_as_often_as_stated(n: int, index: float) -> None:
+    """By Pareto samples, for which the probability is known: the mean over calibrations on n values each."""
+    rng = np.random.default_rng(0)
+    limits = np.array([tail_limit(1 + rng.pareto(index, n), 2.5e-4) for _ in range(400)])
+    assert 1.2e-4 < (limits**-index).mean() < 5e-4
+    fresh = 1 + rng.pareto(index, (100, len(limits)))
+    assert (fresh > limits).mean() < 7e-4
+
+
+@pytest.mark.parametrize("index", [10.0, np.inf])
+def test_the_limit_of_a_thin_tail_is_exceeded_at_most_as_often(index: float) -> None:
+    """Of a Pareto tail and of a normal one."""
+    rng = np.random.default_rng(0)
+
+    def some(shape: tuple[int, ...]) -> NDArray[np.float64]:
+        return 1 + rng.pareto(index, shape) if np.isfinite(index) else np.abs(rng.normal(size=shape))
+
+    limits = np.array([tail_limit(row, 2.5e-4) for row in some((400, 40))])
+    assert (some((500, 400)) > limits).mean() < 2.5e-4
+
+
+def test_the_limit_is_in_the_unit_of_the_values_and_beyond_them() -> None:
+    values = np.random.default_rng(0).pareto(2, 60)
+    assert tail_limit(1000 * values, 1e-3) == pytest.approx(1000 * tail_limit(values, 1e-3))
+    assert tail_limit(values[::-1], 1e-3) == tail_limit(values, 1e-3)
+    assert tail_limit(values, 1e-4) > tail_limit(values, 1e-3) > values.max()
+    assert np.isfinite(tail_limit(np.zeros(10), 1e-3))
+    assert tail_limit(np.array([3.0]), 1e-3) >= 3.0
+
+
+# ---- false alarms -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tail", [np.inf, 4.0])
+def test_an_unchanged_world_alarms_no_more_often_than_stated(tail: float) -> None:
+    """200 trials of 30 episodes; 2.5e-4 of 6000 is 1.5: more than 6 come by chance once in a thousand times."""
+    believed = unchanged_trials(200, 30, replace(CALM, tail=tail), false_alarms=2.5e-4)
+    assert int((np.diff(believed, axis=1) > 0).sum()) <= 6
+
+
+def test_the_stated_share_of_false_alarms_can_be_chosen() -> None:
+    """At 5 % an episode: about 100 of 2000 episodes; calibrations on few episodes err, so a factor of three about it."""
+    believed = unchanged_trials(200, 10, CALM, false_alarms=0.05)
+    per_episode = believed.reshape(200, 10, STEPS)
+    n_alarms = int((np.diff(per_episode, axis=2) > 0).any(axis=2).sum())
+    assert 33 <= n_alarms <= 300
+
+
+def unchanged_trials(n: int, episodes: int, world: World, **options: Any) -> NDArray[np.int64]:
+    """As `Trials`, with one stream for all: fast."""
+    detector, rows, rng = Residual(n, FACTS, **options), np.arange(n), np.random.default_rng(1)
+    detector.start(rows, -BEFORE)
+    believed = []
+    for episode in range(-BEFORE, episodes):
+        states = rng.uniform(-1, 1, (n, 3)).astype(np.float32)
+        for t in range(STEPS):
+            actions = rng.integers(2, size=n)
+            nexts = world.step(rng, states, actions)
+            detector.step(rows, transition(states, actions, nexts, t == STEPS - 1))
+            states = nexts
+            if episode >= 0:
+                believed.append(detector.world.copy())
+        assert episode >= 0 or not detector.world.any()
+        detector.end_episode(rows, np.full(n, float(STEPS)), np.full(n, episode + 1))
+    return np.array(believed).T
+
+
+# ---- worlds -------------------------------------------------------------------------------------------------------
+
+
+def test_a_changed_world_is_detected_at_its_second_surprise() -> None:
+    trials = Trials(3)
+    assert not trials.play(CALM, BEFORE + 2).any()
+    believed = trials.play(SHIFTED)
+    assert believed[:, 0].tolist() == [0, 0, 0]
+    assert (believed[:, 1:] == 1).all()
+
+
+def test_it_does_not_alarm_before_it_is_calibrated() -> None:
+    """Which takes the episodes before the novelty, or forty where nobody says when it comes."""
+    assert not Trials(1).play(SHIFTED, BEFORE).any()
+    for n_before, expected in ((39, 0), (40, 1)):
+        trials = Trials(1, first=0)
+        trials.play(CALM, n_before)
+        assert trials.play(SHIFTED)[0, -1] == expected
+
+
+def test_with_too_few_steps_there_is_no_alarm() -> None:
+    for n_before, expected in ((9, 0), (10, 1)):  # 90 and 100 steps
+        trials = Trials(1, first=-n_before)
+        trials.play(CALM, n_before)
+        assert trials.play(SHIFTED, 2)[0, -1] == expected
+
+
+def test_one_surprise_is_forgotten_when_the_episode_ends() -> None:
+    """One step of each episode is far out: never two of one episode."""
+    trials = Trials(1)
+    trials.play(CALM, BEFORE)
+    for _ in range(5):
+        states, actions = np.zeros((1, 3), np.float32), np.zeros(1, np.int64)
+        trials.detector.step(trials.rows, transition(states, actions, states + 50, True))
+        trials.detector.end_episode(trials.rows, np.ones(1), np.ones(1, np.int64))
+        assert trials.detector.world[0] == 0
+    for expected in (0, 1):
+        trials.detector.step(trials.rows, transition(states, actions, states + 50, False))
+        assert trials.detector.world[0] == expected
+
+
+def test_what_changed_is_named_the_most_surprising_first() -> None:
+    trials = Trials(2)
+    trials.play(CALM, BEFORE)
+    assert trials.detector.explain(0) == ""
+    trials.play(SHIFTED)
+    assert trials.detector.explain(0).startswith("speed (")
+    both = Trials(1)
+    both.play(CALM, BEFORE)
+    both.play(OTHER)
+    words = both.detector.explain(0)
+    assert words.index("height") < words.index("heat")
+    assert "speed" not in words
+
+
+def test_the_old_world_is_known_again() -> None:
+    trials = Trials(3)
+    trials.play(CALM, BEFORE)
+    assert (trials.play(SHIFTED, 4)[:, 2:] == 1).all()
+    believed = trials.play(CALM, 4)
+    assert (believed[:, 0] == 1).all()
+    assert (believed[:, 2 * STEPS :] == 0).all()
+
+
+def test_a_novelty_met_before_gets_its_number_again_and_another_one_another() -> None:
+    trials = Trials(3)
+    trials.play(CALM, BEFORE)
+    expected = []
+    for world, number in ((SHIFTED, 1), (OTHER, 2), (SHIFTED, 1), (OTHER, 2), (SHIFTED, 1)):
+        expected.append((trials.play(world, 4)[:, -1].tolist(), [number] * 3))
+        assert (trials.play(CALM, 4)[:, -1] == 0).all()
+    assert [found for found, _ in expected] == [number for _, number in expected]
+
+
+def test_five_novelties_have_five_numbers() -> None:
+    """More than are remembered: the fifth is not taken for the fourth."""
+    trials, found = Trials(1), []
+    trials.play(CALM, BEFORE)
+    for drift in ((2.0, 0.0, 0.0), (0.0, 2.0, 0.0), (0.0, 0.0, 2.0), (-2.0, 0.0, 0.0), (0.0, -2.0, 0.0)):
+        found.append(int(trials.play(replace(CALM, drift=drift), 4)[0, -1]))
+        trials.play(CALM, 4)
+    assert len(set(found)) == 5
+
+
+def test_steps_that_touch_a_bound_say_nothing() -> None:
+    """Heat stops at 1: whatever it does there is no novelty."""
+    facts = replace(FACTS, observation_high=np.array([np.inf, np.inf, 1.0]))
+    detector, rng, rows = Residual(1, facts), np.random.default_rng(0), np.array([0])
+    detector.start(rows, -BEFORE)
+
+    def episode(number: int, drift: float) -> None:
+        states = rng.uniform(-1, 1, (1, 3)).astype(np.float32)
+        for t in range(STEPS):
+            actions = rng.integers(2, size=1)
+            nexts = np.minimum(CALM.step(rng, states, actions) + np.float32([0, 0, drift]), np.float32([99, 99, 1]))
+            detector.step(rows, transition(states, actions, nexts, t == STEPS - 1))
+            states = nexts
+        detector.end_episode(rows, np.ones(1), np.array([number + 1]))
+
+    for number in range(-BEFORE, 0):
+        episode(number, 0.0)
+    for number in range(5):
+        episode(number, 50.0)
+    assert detector.world[0] == 0
+    episode(5, -0.5)
+    assert detector.world[0] == 1
+
+
+def test_a_flag_that_always_lies_at_a_bound_does_not_blind_it() -> None:
+    """Heat is 0 or 1, which are its bounds; the speed's change is seen all the same."""
+    facts = replace(
+        FACTS, observation_low=np.array([-np.inf, -np.inf, 0]), observation_high=np.array([np.inf, np.inf, 1])
+    )
+    detector, rng, rows = Residual(1, facts), np.random.default_rng(0), np.array([0])
+    detector.start(rows, -BEFORE)
+    for number in range(-BEFORE, 2):
+        states = np.float32([[*rng.uniform(-1, 1, 2), 0]])
+        for t in range(STEPS):
+            actions = rng.integers(2, size=1)
+            nexts = (SHIFTED if number >= 0 else CALM).step(rng, states, actions)
+            nexts[:, 2] = t > 5
+            detector.step(rows, transition(states, actions, nexts, t == STEPS - 1))
+            states = nexts
+        detector.end_episode(rows, np.ones(1), np.array([number + 1]))
+    assert detector.world[0] == 1
+
+
+# ---- bookkeeping --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "before", [[(CALM, 11)], [(CALM, BEFORE), (SHIFTED, 2)], [(CALM, BEFORE), (SHIFTED, 4), (CALM, 4)]]
+)
+def test_restored_it_goes_on_identically(before: list[tuple[World, int]]) -> None:
+    """While it calibrates, in the changed world, and with a world that it knows."""
+    going, restored = Trials(2), Trials(2)
+    for world, episodes in before:
+        going.play(world, episodes)
+    file = io.BytesIO()
+    np.savez(file, allow_pickle=False, **going.detector.state())
+    file.seek(0)
+    restored.detector.restore(dict(np.load(file, allow_pickle=False)))
+    restored.episode, restored.rngs = going.episode, [np.random.default_rng(key) for key in (5, 6)]
+    going.rngs = [np.random.default_rng(key) for key in (5, 6)]
+    left = -going.episode if going.episode < 0 else 0
+    for world, episodes in ((CALM, left), (SHIFTED, 3), (CALM, 3), (OTHER, 3)):
+        np.testing.assert_array_equal(going.play(world, episodes), restored.play(world, episodes))
+    assert going.detector.world.tolist() == [2, 2]
+    assert [going.detector.explain(row) for row in (0, 1)] == [restored.detector.explain(row) for row in (0, 1)]
+    for name, value in going.detector.state().items():
+        np.testing.assert_array_equal(value, restored.detector.state()[name])
+
+
+def test_rows_are_apart() -> None:
+    """Alone, together, and in another order: the same; only the row in the changed world alarms."""
+    together = Trials(3)
+    together.play(CALM, BEFORE, np.array([2, 0, 1]))
+    believed = together.play(SHIFTED, 2, np.array([2, 0]))
+    assert together.detector.world.tolist() == [1, 0, 1]
+    for i, row in enumerate((2, 0)):
+        alone = Trials(1, keys=[row])
+        alone.play(CALM, BEFORE)
+        np.testing.assert_array_equal(alone.play(SHIFTED, 2)[0], believed[i])
+        assert alone.detector.explain(0) == together.detector.explain(row)
+
+
+def test_a_new_trial_begins_afresh() -> None:
+    used, fresh = Trials(1), Trials(1)
+    used.play(CALM, BEFORE)
+    used.play(SHIFTED, 4)
+    used.play(CALM, 4)
+    for trials in (used, fresh):
+        trials.rngs, trials.episode = [np.random.default_rng(9)], -BEFORE
+        trials.detector.start(trials.rows, -BEFORE)
+    for world, episodes in ((CALM, BEFORE), (SHIFTED, 3), (CALM, 3)):
+        np.testing.assert_array_equal(used.play(world, episodes), fresh.play(world, episodes))
+    assert used.detector.explain(0) == fresh.detector.explain(0)
+
+
+def test_continuous_actions() -> None:
+    facts = Facts(
+        np.full(1, -np.inf), np.full(1, np.inf), 0, STEPS, action_low=np.array([-1.0]), action_high=np.array([1.0])
+    )
+    detector, rng, rows = Residual.for_world(1, facts), np.random.default_rng(0), np.array([0])
+    detector.start(rows, -BEFORE)
+    for number in range(-BEFORE, 1):
+        for t in range(STEPS):
+            states, actions = rng.normal(size=(1, 1)).astype(np.float32), rng.uniform(-1, 1, (1, 1)).astype(np.float32)
+            nexts = 0.9 * states + (0.5 if number < 0 else -0.5) * actions + 0.01 * np.float32(rng.normal())
+            detector.step(rows, transition(states, actions, nexts, t == STEPS - 1))
+        detector.end_episode(rows, np.ones(1), np.array([number + 1]))
+        assert detector.world[0] == (number >= 0)
+
+
+@pytest.mark.parametrize(
+    ("facts", "options", "words"),
+    [
+        (Facts(np.zeros((3, 3)), np.ones((3, 3)), 2, 9), {}, "one row of numbers"),
+        (FACTS, {"false_alarms": 0.0}, "false_alarms=0.0"),
+        (FACTS, {"false_alarms": 0.5}, r"allowed: .*\(0, 0.1\)"),
+    ],
+)
+def test_what_it_cannot_do_is_refused_in_one_line(facts: Facts, options: dict[str, float], words: str) -> None:
+    with pytest.raises(BadSpecError, match=words) as caught:
+        Residual(1, facts, **options)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_agent_outside_any_domain_is_told_in_one_line_that_it_needs_facts(agent: Agent) -> None:
+    with pytest.raises(NappingError) as caught:
+        NappingAgent(agent, detector="residual")
+    assert "\n" not in str(caught.value)

@@ -1,8 +1,5 @@
 """NappingAgent: a trained agent of yours plus adaptation principles, with SB3's predict()."""
 
-import io
-import json
-import zipfile
 from collections.abc import Mapping
 from copy import deepcopy
 from pathlib import Path
@@ -16,20 +13,21 @@ import nappingrl
 from nappingrl.agents import load as load_agent
 from nappingrl.agents.base import Agent, check_fit
 from nappingrl.arrays import Decision, Rows, Transition, take
+from nappingrl.batches import are_equal, as_batch, as_column, in_signs, length_of
 from nappingrl.detect import Detector
 from nappingrl.errors import BadAgentError, BadObservationError, BadSpecError
 from nappingrl.explain import Rule, read_rules
 from nappingrl.methods.base import Info, Method, read_options
 from nappingrl.methods.frozen import Frozen
-from nappingrl.methods.napping import Napping
 from nappingrl.observed import Observed
 from nappingrl.registry import check_name, detectors, domains, methods
+from nappingrl.saving import below, read_saved, write_saved
 from nappingrl.score import Eval, Score, reward_score
 
 Array = NDArray[Any]
 State = tuple[Array, ...] | None
-FORMAT = 2
-"""Of saved agents."""
+AS_TRAINED = "as trained"
+"""The name of the world before the novelty."""
 
 
 class NappingAgent:
@@ -114,6 +112,7 @@ class NappingAgent:
         stream = np.random.SeedSequence(seed)
         self.method.start(self._rows, stream.generate_state(n_envs, np.uint64).astype(np.uint64))
         self._world = np.zeros(n_envs, np.int64)
+        self._names: dict[int, str] = {0: AS_TRAINED}
         self.detector.start(self._rows, 0)
         self._notice(self._rows)
 
@@ -135,7 +134,7 @@ class NappingAgent:
 
         Where actions are numbers, (k,) for one observation and (n, k) for a batch.
         """
-        batch, is_single = self._batch(observation)
+        batch, is_single = as_batch(self.agent, observation)
         rows = self._rows_of(batch)
         decision = self.method.forward(rows, batch)
         actions = self.method.act(rows, batch, decision)
@@ -153,8 +152,8 @@ class NappingAgent:
         env: int | None = None,
     ) -> None:
         """Tell what came of a step: for one environment (`env`, default 0), or for a batch of all."""
-        batch, is_single = self._batch(observation)
-        following, _ = self._batch(next_observation)
+        batch, is_single = as_batch(self.agent, observation)
+        following, _ = as_batch(self.agent, next_observation)
         if not 0 <= (env or 0) < self.n_envs:
             raise BadSpecError(f"env={env} given, the agent serves n_envs={self.n_envs} environments")
         rows = np.array([env or 0]) if is_single else self._rows_of(batch)
@@ -163,12 +162,14 @@ class NappingAgent:
             self._decision(rows, batch),
             self._actions(action, len(rows)),
             following,
-            _column("reward", reward, np.float64, len(rows)),
-            _column("terminated", terminated, np.bool_, len(rows)),
-            _column("truncated", truncated, np.bool_, len(rows)),
+            as_column("reward", reward, np.float64, len(rows)),
+            as_column("terminated", terminated, np.bool_, len(rows)),
+            as_column("truncated", truncated, np.bool_, len(rows)),
         )
-        if _length(following) != len(rows):
-            raise BadObservationError(f"{len(rows)} observations but {_length(following)} next observations were given")
+        if length_of(following) != len(rows):
+            raise BadObservationError(
+                f"{len(rows)} observations but {length_of(following)} next observations were given"
+            )
         self._returns[rows] += transition.rewards
         self.detector.step(rows, transition)
         self._notice(rows)
@@ -194,47 +195,66 @@ class NappingAgent:
 
     def explain(self, env: int = 0) -> list[Rule]:
         """The principles learned so far as readable rules, the most visited first."""
-        if not isinstance(self.method, Napping):
+        table = self.method.table(env)
+        if not table:
             return []
-        table = self.method.principles.table(env)
-        describe = self._domain.describe if self._domain is not None else _signs
-        if self.method.local is not None:
-            return read_rules(table, describe, self.method.local.names)
+        describe = self._domain.describe if self._domain is not None else in_signs
         names = self._domain.action_names if self._domain is not None else ()
-        return read_rules(table, describe, names or [f"action {a}" for a in range(self.agent.n_actions)])
+        choices = self.method.choice_names or names or [f"action {a}" for a in range(self.agent.n_actions)]
+        return read_rules(table, describe, choices)
+
+    def rule(self, env: int = 0) -> str:
+        """The rule in force in words, where the method has one (foresight)."""
+        return self.method.words(env)
+
+    # ------------------------------------------------------------------------------------------- known worlds
+
+    def sets(self, env: int = 0) -> dict[str, int]:
+        """What was learned for each world it has met: by the world's name, how many principles or rules."""
+        return {self._name(world): count for world, count in self.method.known(env).items()}
+
+    def rename(self, old: str, new: str) -> None:
+        """Give a world another name, such as "strong wind" instead of "novelty 1"."""
+        if new in self._names.values():
+            raise BadSpecError(f"a world is called '{new}' already; choose another name")
+        self._names[self._world_called(old)] = new
+
+    def use(self, name: str, env: int = 0) -> None:
+        """Go on with what was learned for a world; "as trained" is the agent's own policy, a new name begins afresh."""
+        known = {self._name(world) for world in self.method.known(env)} | set(self._names.values())
+        if name not in known:
+            self._names[max([*self._names, *self.method.known(env)], default=0) + 1] = name
+        self.detector.world[env] = self._world_called(name)
+        self._notice(np.array([env]))
+
+    def _name(self, world: int) -> str:
+        return self._names.setdefault(world, f"novelty {world}")
+
+    def _world_called(self, name: str) -> int:
+        for env in range(self.n_envs):
+            for world in self.method.known(env):
+                self._name(world)
+        by_name = {called: world for world, called in self._names.items()}
+        return by_name[check_name("world", name, by_name)]
 
     # ------------------------------------------------------------------------------------------ saving, loading
 
     def save(self, path: str | Path) -> Path:
         """Write a zip of JSON and npz (no pickle): settings, principles, and the base model by path and sha256."""
-        if not isinstance(self.method, Napping | Frozen):
+        if type(self.method).state is Method.state and not isinstance(self.method, Frozen):
             raise BadSpecError(f"method '{self.config['method']}' cannot be saved; allowed: napping, frozen")
-        path = Path(path)
-        path = path if path.suffix == ".zip" else path.with_name(path.name + ".zip")
         settings = {
-            "format": FORMAT,
             "nappingrl": nappingrl.__version__,
             "agent": {"name": self.agent.name, "model": self._reference, "sha256": self.agent.sha256},
             "config": self.config,
             "worlds": self._world.tolist(),
+            "names": [[world, name] for world, name in self._names.items()],
             "episodes": self._episodes.tolist(),
             "returns": self._returns.tolist(),
-            "streams": [],
         }
-        arrays = io.BytesIO()
-        tables: dict[str, Any] = {f"detector/{name}": array for name, array in self.detector.state().items()}
-        if isinstance(self.method, Napping):
-            principles = self.method.principles
-            settings["streams"] = [principles.stream(row) for row in range(self.n_envs)]
-            for row in range(self.n_envs):
-                tables |= {f"{row}/{name}": array for name, array in principles.table(row).items()}
-        np.savez_compressed(arrays, allow_pickle=False, **tables)
-        temporary = path.with_name(path.name + ".tmp")
-        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("adapter.json", json.dumps(settings, indent=2))
-            archive.writestr("principles.npz", arrays.getvalue())
-        temporary.replace(path)
-        return path
+        tables = {f"detector/{name}": array for name, array in self.detector.state().items()}
+        tables |= {f"method/{name}": array for name, array in self.method.state().items()}
+        return write_saved(path, settings, tables)
 
     @classmethod
     def load(
@@ -245,17 +265,8 @@ class NappingAgent:
         detector: Detector | str | None = None,
     ) -> "NappingAgent":
         """Read what `save` wrote. The base model is found by its path unless given, and must have the same weights."""
-        try:
-            with zipfile.ZipFile(path) as archive:
-                settings = json.loads(archive.read("adapter.json"))
-                tables = dict(np.load(io.BytesIO(archive.read("principles.npz")), allow_pickle=False))
-            config, saved, format_ = settings["config"], settings["agent"], settings["format"]
-        except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
-            raise BadAgentError(
-                f"{path} is not a saved NappingAgent ({error}); give a file that save() wrote"
-            ) from error
-        if format_ != FORMAT:
-            raise BadAgentError(f"{path} has format {format_}, this version reads {FORMAT}: save it again")
+        settings, tables = read_saved(path)
+        config, saved = settings["config"], settings["agent"]
         if model is None:
             model = saved["model"]
         if model is None:
@@ -280,11 +291,10 @@ class NappingAgent:
     def _restore(self, settings: dict[str, Any], tables: dict[str, Array], with_detector: bool) -> None:
         self._world[:], self._episodes[:] = settings["worlds"], settings["episodes"]
         self._returns[:] = settings["returns"]
+        self._names = {int(world): str(name) for world, name in settings["names"]}
         if with_detector:
-            self.detector.restore(_below("detector/", tables))
-        if isinstance(self.method, Napping):
-            for row, stream in enumerate(settings["streams"]):
-                self.method.principles.restore(row, _below(f"{row}/", tables), tuple(stream))
+            self.detector.restore(below("detector/", tables))
+        self.method.restore(below("method/", tables))
 
     def _score(self, score: Score | Eval | str | None) -> Score:
         if isinstance(score, Score):
@@ -304,13 +314,18 @@ class NappingAgent:
         if isinstance(detector, Detector):
             return detector
         if self._domain is not None:
-            made: Detector = self._domain.make_detector(detector or self._domain.defaults.detector, self.n_envs)
+            name = detector or type(self.method).detector or self._domain.defaults.detector
+            made: Detector = self._domain.make_detector(name, self.n_envs)
             return made
         if detector == "rolling-mean":
             raise BadSpecError(
                 "detector 'rolling-mean' needs limits: give detect.RollingMean(n_envs, low=..., high=...)"
             )
         kind: type[Detector] = detectors.get(detector or "given")
+        if kind.needs_facts:
+            raise BadSpecError(
+                f"detector '{detector}' must know the world's spaces: give domain=, or an env id as domain="
+            )
         return kind(self.n_envs)
 
     def _info(self) -> Info:
@@ -332,31 +347,11 @@ class NappingAgent:
             facts=self._domain.facts() if self._domain is not None else None,
         )
 
-    def _batch(self, observation: Any) -> tuple[Any, bool]:
-        """The observation with a batch axis, and whether it came without one."""
-        if isinstance(observation, tuple) and len(observation) == 2 and isinstance(observation[1], dict):
-            raise BadObservationError(
-                "a tuple (observation, info) was given: unpack it first, `observation, info = env.reset()`"
-            )
-        if isinstance(observation, dict):
-            batch = {name: np.asarray(value) for name, value in observation.items()}
-            shapes = self.agent.key_shapes
-            is_single = all(value.ndim == len(shapes.get(name, ())) for name, value in batch.items())
-            return ({name: value[None] for name, value in batch.items()} if is_single else batch), is_single
-        array = np.asarray(observation)
-        shape = self.agent.observation_shape
-        if shape is not None and array.ndim not in (len(shape), len(shape) + 1):
-            raise BadObservationError(
-                f"observation of shape {array.shape} given; the agent was trained on {shape}, alone or (n, *shape)"
-            )
-        is_single = shape is None or array.ndim == len(shape)
-        return (array[None] if is_single else array), is_single
-
     def _actions(self, action: Any, n: int) -> Array:
         """The executed actions as (n,) or, where they are numbers, (n, k)."""
         low = self.agent.action_low
         if low is None:
-            actions: Array = _column("action", action, np.int64, n)
+            actions: Array = as_column("action", action, np.int64, n)
             if actions.min() < 0 or actions.max() >= self.agent.n_actions:
                 raise BadSpecError(f"action {action} given; the agent's are 0 to {self.agent.n_actions - 1}")
             return actions
@@ -367,7 +362,7 @@ class NappingAgent:
         return numbers
 
     def _rows_of(self, batch: Any) -> Rows:
-        n = _length(batch)
+        n = length_of(batch)
         if n > self.n_envs:
             raise BadObservationError(f"a batch of {n} observations was given; make the agent with n_envs={n}")
         return self._rows[:n]
@@ -376,7 +371,7 @@ class NappingAgent:
         """What the agent wanted there: from the last predict() if that was about it, else asked again."""
         if self._last is not None and self._is_fresh[rows].all():
             seen, decision = self._last
-            if len(decision.actions) > rows[-1] and _equal(take(seen, rows), batch):
+            if len(decision.actions) > rows[-1] and are_equal(take(seen, rows), batch):
                 return Decision(decision.actions[rows], decision.model_states[rows], decision.preferences[rows])
         decision = self.method.forward(rows, batch)
         self.method.act(rows, batch, decision)
@@ -402,31 +397,3 @@ def _reference(model: Any) -> str | None:
     if isinstance(model, str | Path):
         return str(Path(model).resolve()) if Path(model).exists() else str(model)
     return None
-
-
-def _column(name: str, value: Any, kind: Any, n: int) -> Any:
-    column = np.atleast_1d(np.asarray(value, kind))
-    if column.shape != (n,):
-        raise BadSpecError(f"{name} of shape {column.shape} given for {n} observations; one for each is needed")
-    return column
-
-
-def _length(batch: Any) -> int:
-    return len(next(iter(batch.values()))) if isinstance(batch, dict) else len(batch)
-
-
-def _below(prefix: str, arrays: dict[str, Array]) -> dict[str, Array]:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-
-
-def _equal(a: Any, b: Any) -> bool:
-    if isinstance(a, dict):
-        return a.keys() == b.keys() and all(np.array_equal(a[name], b[name]) for name in a)
-    return np.array_equal(a, b)
-
-
-def _signs(observation: NDArray[np.floating[Any]]) -> str:
-    """Words for observations that have no names."""
-    if not len(observation):
-        return "anywhere"
-    return ", ".join(f"obs[{i}] {'>' if value > 0 else '<='} 0" for i, value in enumerate(observation[:8]))

@@ -1,7 +1,7 @@
 """The contract of a detector, and the two that look at nothing."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ class Detector:
     knows a world again may go back to 0, or on to 2. Episodes are numbered as in the paper: -40..-1 before the
     novelty, 0..39 after it.
     """
+
+    needs_facts: ClassVar[bool] = False
+    """Whether it can only be made with `for_world`."""
 
     def __init__(self, n: int) -> None:
         self.n = n

@@ -52,6 +52,8 @@ BEYOND = 100.0
 class Residual(Detector):
     """Alarms when two steps of an episode surprise more than the unchanged world would."""
 
+    needs_facts = True
+
     def __init__(self, n: int, facts: Facts, false_alarms: float = 2.5e-4) -> None:
         super().__init__(n)
         if len(facts.observation_low.shape) != 1:

@@ -146,6 +146,30 @@ class Method:
         """Where a learner's numbers were no longer finite, so that it stopped learning."""
         return np.zeros(len(rows), np.bool_)
 
+    def table(self, row: int) -> dict[str, NDArray[Any]]:
+        """The principles of one trial as named arrays (`Principles.table`); empty where there are none."""
+        return {}
+
+    @property
+    def choice_names(self) -> tuple[str, ...]:
+        """What the numbers in `table` stand for; empty: the world's actions."""
+        return ()
+
+    def words(self, row: int) -> str:
+        """The rule in force in words; empty where there is none."""
+        return ""
+
+    def known(self, row: int) -> dict[int, int]:
+        """How much was learned for each world that was met, by its number."""
+        return {}
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """What was learned, as named arrays, so that it can be saved."""
+        return {}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Put back what `state` gave."""
+
     def regions(self, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """How many principles each row holds, and how many of them are open."""
         zeros = np.zeros(len(rows), np.int64)

@@ -1,5 +1,7 @@
 """Foresight: fit the changed world, imagine it, and follow a simple rule where it is expected to earn more."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,6 +12,7 @@ from nappingrl.dynamics.model import Prior, fit, predict
 from nappingrl.dynamics.pushes import Pushes
 from nappingrl.errors import BadSpecError
 from nappingrl.foresight.planner import Planner
+from nappingrl.foresight.reading import as_cells, in_words
 from nappingrl.foresight.rules import FROZEN, QUADRATIC, Rule, act_each, n_terms, shares_of
 from nappingrl.methods.base import Info, Method
 
@@ -233,6 +236,28 @@ class Foresight(Method):
         self._centres[row], self._scales[row] = planner.prior.centre, planner.scale
         a, terms = rule.theta.shape
         self._thetas[row, :a, :terms] = rule.theta
+
+    def table(self, row: int) -> dict[str, NDArray[Any]]:
+        """The rule in force as cells."""
+        planner = self._planners[row]
+        if planner is None or self._kinds[row] == FROZEN or self._pushes.is_continuous:
+            return {}
+        seen = self._memory.read(row)
+        return as_cells(planner.current, planner.prior.centre, planner.scale, seen, self.agent, self.facts)
+
+    def words(self, row: int) -> str:
+        """The rule in force, in the observations' names and units."""
+        planner = self._planners[row]
+        if planner is None or self._kinds[row] == FROZEN:
+            return ""
+        return in_words(planner.current, planner.prior.centre, planner.scale, self.facts)
+
+    def known(self, row: int) -> dict[int, int]:
+        """Rules remembered for each world."""
+        found = {w: len(planner.rules) for w, (planner, _) in self._stored[row].items() if planner is not None}
+        planner = self._planners[row]
+        now = {int(self._worlds[row]): len(planner.rules) if planner is not None else 0}
+        return dict(sorted((found | now).items()))
 
     def regions(self, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """One rule where one is in force; none is open."""

@@ -50,9 +50,9 @@ class LocalCandidates:
     def sensible(self, wanted: Actions) -> NDArray[np.bool_]:
         """Which candidates (m, n) are another action than the wanted one; that one itself makes sense too."""
         apart = np.abs(self.all_of(wanted) - wanted[:, None])
-        is_other: NDArray[np.bool_] = (apart > SAME * (self._high - self._low)).any(axis=2)
-        is_other[:, 0] = True
-        return is_other
+        is_apart = (apart > SAME * (self._high - self._low)).any(axis=2)
+        is_sensible: NDArray[np.bool_] = np.logical_or(is_apart, np.arange(self.n) == 0)
+        return is_sensible
 
     def take(self, wanted: Actions, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
         """The candidates (m, k) with these numbers (m,)."""

@@ -131,6 +131,42 @@ class Napping(Method):
             observations.reshape(len(rows), -1) if self._situation_dim else None,
         )
 
+    def table(self, row: int) -> dict[str, NDArray[Any]]:
+        """The principles in force."""
+        return self.principles.table(row)
+
+    @property
+    def choice_names(self) -> tuple[str, ...]:
+        """Where actions are numbers: the local candidates."""
+        return () if self.local is None else tuple(self.local.names)
+
+    def known(self, row: int) -> dict[int, int]:
+        """Principles of each world."""
+        found = {world: len(table["wanted"]) for world, table in self.sets[row].items()}
+        return dict(sorted((found | {int(self.worlds[row]): int(self.principles.n_regions[row])}).items()))
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Worlds, random streams, and the principles of every world of every trial."""
+        streams = [self.principles.stream(row) for row in range(self.n)]
+        state: dict[str, NDArray[Any]] = {"worlds": self.worlds, "streams": np.array(streams, np.uint64)}
+        for row in range(self.n):
+            for world, table in (self.sets[row] | {int(self.worlds[row]): self.principles.table(row)}).items():
+                state |= {f"{row}/{world}/{name}": array for name, array in table.items()}
+        return state
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on where `state` was taken."""
+        self.worlds[:] = state["worlds"]
+        found: list[dict[int, dict[str, NDArray[Any]]]] = [{} for _ in range(self.n)]
+        for key, array in state.items():
+            if key.count("/") == 2:
+                trial, world, name = key.split("/")
+                found[int(trial)].setdefault(int(world), {})[name] = array
+        for row, sets in enumerate(found):
+            seed, draws = state["streams"][row].tolist()
+            self.principles.restore(row, sets.pop(int(self.worlds[row])), (seed, draws))
+            self.sets[row] = sets
+
     def regions(self, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Principles held, and open ones."""
         return self.principles.n_regions[rows], self.principles.n_open[rows]

@@ -25,7 +25,9 @@ class Engine:
 
     def __init__(self, run: RunSpec, agent: Agent, slots: int = SLOTS) -> None:
         kind = run.kind
-        check_fit(agent, kind.name, kind.observation_low.shape, len(kind.action_names))
+        facts = kind.facts()
+        limits = facts.action_low, facts.action_high
+        check_fit(agent, kind.name, facts.observation_low.shape, facts.n_actions, *limits)
         self.run = run
         self.domain = kind(slots)
         method: type[Method] = methods.get(run.method)

@@ -24,7 +24,6 @@ import nappingrl
 from nappingrl.agents.base import Agent
 from nappingrl.errors import BadRunError, BadSpecError
 from nappingrl.methods.local import choice_names
-from nappingrl.methods.napping import Napping
 from nappingrl.players import load
 from nappingrl.registry import check_name, methods
 from nappingrl.source import source_sha256
@@ -119,7 +118,7 @@ def replay(folder: RunFolder, trial: str) -> Replayed:
         raise BadRunError(f"{folder.path} was run with other weights than agent '{spec.agent}' has now")
     engine = Engine(spec, agent, slots=1)
     rows = engine.run_trials(found[:1])
-    table = engine.method.principles.table(0) if isinstance(engine.method, Napping) else {}
+    table = engine.method.table(0)
     stored = folder.read().filter(pl.col("trial") == found[0].id)
     return Replayed(found[0].id, rows, table, rows.equals(stored))
 

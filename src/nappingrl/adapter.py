@@ -19,6 +19,7 @@ from nappingrl.errors import BadAgentError, BadObservationError, BadSpecError
 from nappingrl.explain import Rule, read_rules
 from nappingrl.methods.base import Info, Method, read_options
 from nappingrl.methods.frozen import Frozen
+from nappingrl.methods.guard import guarded
 from nappingrl.observed import Observed
 from nappingrl.registry import check_name, detectors, domains, methods
 from nappingrl.saving import below, read_saved, write_saved
@@ -48,6 +49,7 @@ class NappingAgent:
             Default: the domain's, else given.
         domain: one of `napping list`; brings defaults for score, detector, rule, space and the words of `explain`.
         method, options: one of `napping list`, with its options, such as {"choice": "preference"}.
+        guard: let the frozen agent take over where adaptation does not pay (`methods.guard` states its bound).
         n_envs: how many environments are served side by side. Each has principles of its own.
         seed: of the random choice among candidates.
 
@@ -65,6 +67,7 @@ class NappingAgent:
         rule: str | None = None,
         space: str | None = None,
         options: Mapping[str, Any] | None = None,
+        guard: bool = False,
         n_envs: int = 1,
         seed: int = 0,
     ) -> None:
@@ -74,10 +77,8 @@ class NappingAgent:
             facts = self._domain.facts()
             shape, limits = facts.observation_low.shape, (facts.action_low, facts.action_high)
             check_fit(self.agent, self._domain.name, shape, facts.n_actions, *limits)
-        if n_envs < 1:
-            raise BadSpecError(f"n_envs={n_envs} given; at least 1 environment is needed")
-        if seed < 0:
-            raise BadSpecError(f"seed {seed} is negative; allowed: 0, 1, 2, ...")
+        if n_envs < 1 or seed < 0:
+            raise BadSpecError(f"n_envs={n_envs}, seed={seed} given; at least 1 environment and a seed >= 0 are needed")
         if not self.agent.embedding_dim or (not self.agent.n_actions and self.agent.action_low is None):
             raise BadAgentError(
                 f"agent {self.agent.name} does not know its sizes yet: give TorchAgent its observation_shape="
@@ -95,6 +96,7 @@ class NappingAgent:
             "method": method,
             "rule": rule or (defaults.rule if defaults else "revised"),
             "space": space or (defaults.space if defaults else "embedding"),
+            "guard": guard,
             "n_envs": n_envs,
             "seed": seed,
         }
@@ -102,7 +104,7 @@ class NappingAgent:
         self.config["options"] = read_options(method, kind, options or {})
         if kind.privileged:
             raise BadSpecError(f"method '{method}' needs the world's true parameters; it only runs in trials")
-        self.method = kind(self.agent, self._info(), n_envs)
+        self.method = (guarded(kind) if guard else kind)(self.agent, self._info(), n_envs)
         self.detector = self._detector(detector)
         self._rows = np.arange(n_envs)
         self._returns = np.zeros(n_envs)
@@ -276,7 +278,9 @@ class NappingAgent:
                 raise BadSpecError(f"{path} was saved with the {name} '{config[name]}' of your own; give it as {name}=")
         if score is None and config["domain"]:
             score = config["score"]
-        keywords = {name: config[name] for name in ("domain", "method", "rule", "space", "options", "n_envs", "seed")}
+        keywords = {
+            name: config[name] for name in ("domain", "method", "rule", "space", "options", "guard", "n_envs", "seed")
+        }
         agent = cls(model, score=score, detector=detector or config["detector"], **keywords)
         if agent.agent.sha256 != saved["sha256"]:
             raise BadAgentError(f"{path} belongs to other weights than {saved['model'] or saved['name']} has now")

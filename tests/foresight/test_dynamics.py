@@ -161,7 +161,7 @@ def test_steps_that_touch_bounds_do_not_disturb_the_fit() -> None:
     inside = (np.abs(fresh.nexts) < [1, 0.5]).all(axis=1)
     np.testing.assert_allclose(predict(model, fresh)[inside], fresh.nexts[inside], atol=2e-3)
     since = walled(10, seed=2, bias=0.03)
-    free = (np.abs(since.nexts) < [1, 0.5]).all(axis=1)
+    free = np.asarray((np.abs(since.nexts) < [1, 0.5]).all(axis=1))
     all_of_it, some_of_it = fit(Prior(seen, WALLS), since), fit(Prior(seen, WALLS), since.at(free))
     assert free.sum() < len(free)
     np.testing.assert_allclose(all_of_it.affine, some_of_it.affine, atol=1e-12)
@@ -243,7 +243,7 @@ def test_actions_as_vectors() -> None:
     numbers = Pushes(BOX)
     assert (numbers.size, numbers.is_continuous) == (5, True)
     found = numbers(np.array([[-2.0, 5.0], [1.0, 10.0]], np.float32))
-    np.testing.assert_allclose(found, [[1, -1, 0, 1, 0], [1, 0.5, 1, 0.25, 1]])
+    np.testing.assert_allclose(found, np.array([[1, -1, 0, 1, 0], [1, 0.5, 1, 0.25, 1]]))
     np.testing.assert_array_equal(numbers.to_actions(np.array([[-3.0, 3.0]])), [[-2, 10]])
     assert numbers.to_actions(np.zeros((1, 2))).dtype == np.float32
 
@@ -298,9 +298,10 @@ def test_features_by_hand() -> None:
     frame = make_frame(np.array([1.0, 0.0]), np.array([2.0, 1.0]), True)
     found = design(frame, np.array([[2.0, 3.0]]), np.array([[0.0, 2.0]]))[0]
     x = 0.5
-    curves = [2 * x**2 - 1, 4 * x**3 - 3 * x, 8 * x**4 - 8 * x**2 + 1, 16 * x**5 - 20 * x**3 + 5 * x]
+    curves: list[float] = [2 * x**2 - 1, 4 * x**3 - 3 * x, 8 * x**4 - 8 * x**2 + 1, 16 * x**5 - 20 * x**3 + 5 * x]
     curves += [32 * x**6 - 48 * x**4 + 18 * x**2 - 1]
-    np.testing.assert_allclose(found, [*curves, *[1.0] * 5, 0.5, 0, 0, 0, 1.0, 6.0, 2.0])
+    expected: list[float] = [*curves, *[1.0] * 5, 0.5, 0, 0, 0, 1.0, 6.0, 2.0]
+    np.testing.assert_allclose(found, expected)
 
 
 # ---- memory -------------------------------------------------------------------------------------------------------

@@ -63,7 +63,7 @@ def make_model(
 ) -> Model:
     """A world of random weights; fields can be given."""
     frame = make_frame(rng.normal(size=d), rng.uniform(0.5, 2, d), has_products)
-    fields = {
+    fields: dict[str, Any] = {
         "frame": frame,
         "shared": size * rng.normal(size=(d + 1, frame.n_shared)),
         "affine": size * rng.normal(size=(d + 1, n_pushes, d + 1)),

@@ -108,6 +108,8 @@ class Run:
     """Options of the method as NAME=VALUE; see `napping list`."""
     detector: str = ""
     """When the world counts as changed; see `napping list`. Default: the method's, else the paper's in the domain."""
+    guard: bool = False
+    """Let the frozen agent take over where adaptation does not pay; see docs/methods/guard.md for its bound."""
     protocol: str = "paper"
     """paper, PRE+POST episodes such as 10+40, 1..40+40: a number before the novelty drawn for each trial, or return
     (40+40+40+40): then the old world again, then the novelty again."""
@@ -138,7 +140,7 @@ class Run:
         spec = RunSpec(
             world, self.agent, self.method, self.novelty, self.trials, self.seed, self.strength, self.rule,
             self.space, self.score, self.detector, self.protocol,
-            _read_pairs(self.option),
+            _read_pairs(self.option), self.guard,
         ).complete()  # fmt: skip
         agent = load(spec.agent, world)
         out = self.out or fresh_folder(f"{re.sub(r'[^A-Za-z0-9.-]+', '-', world)}-{agent.name}-{self.method}")

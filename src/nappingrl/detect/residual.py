@@ -3,8 +3,9 @@
 Calibration. Over the episodes before the novelty a model is fitted and judged on episodes that it was not fitted to
 (eight folds). A step's surprise is its largest residual over the observations, each in units of its usual size; an
 episode's is its second largest step. The tail of the episodes' surprises (Hill's estimator on their upper quarter)
-gives the limit that an episode of the unchanged world exceeds with probability `false_alarms`. Two steps of one episode
-beyond it are an alarm.
+gives the limit that an episode of the unchanged world exceeds with probability `false_alarms`, but at most ten times
+the largest surprise. Two steps of one episode
+beyond it are an alarm, or one that is ten times beyond it.
 
 Worlds are known again: the way back when steps have not surprised for so long that the new world would hardly do so;
 a novelty met before when its own model explains the steps that raised the alarm.
@@ -31,22 +32,24 @@ CALIBRATION = 40
 FOLDS = 8
 FEWEST = 100
 """Transitions to calibrate on; with fewer there is no limit, and no alarm."""
-ALARM = 2
-"""Steps of one episode beyond the limit that are an alarm."""
+ALARM, FAR = 2, 10.0
+"""Steps of one episode beyond the limit that are an alarm; one that is so many times beyond it counts twice."""
 KNOWN = 4
 """Worlds that are remembered."""
 DOUBT = 1e-6
 """The way back: the new world would stay calm for so long with at most this probability."""
 RATE_STEPS = 100.0
 """Over about so many steps the rate of surprises in the new world is known."""
-CLEARLY = 0.1
-"""A known world explains the latest steps if its surprise is at most this share of the old world's."""
+CLEARLY, LIKE_ITSELF = 0.1, 5.0
+"""A known world explains the latest steps if it does so with at most this share of the old world's surprise, or with at
+most so many times the surprise that it has had with its own steps."""
 LATEST = 8
 """Steps by which a known world is recognised."""
-LEAST_LIMIT = 5.0
-"""No limit is below so many times the usual size of a residual."""
-BEYOND = 100.0
-"""Outside the range of the calibration residuals may be larger: by so many times per range that a state is outside."""
+LEAST_LIMIT, MOST_LIMIT = 5.0, 10.0
+"""No limit is below so many times the usual size of a residual, nor above so many times the largest surprise."""
+BEYOND, MOST_BEYOND = 100.0, 10.0
+"""Outside the range of the calibration residuals may be larger: by so many times per range that a state is outside, and
+by so many times at most."""
 
 
 class Residual(Detector):
@@ -68,14 +71,16 @@ class Residual(Detector):
         self._weights = np.zeros((n, KNOWN + 1, n_features, d))
         """Of the world before the novelty, and of those met since."""
         self._centre, self._scale = np.zeros((n, d)), np.ones((n, d))
-        self._has_products = np.zeros(n, np.bool_)
+        self._has_products, self._stops = np.zeros(n, np.bool_), np.ones((n, d), np.bool_)
         self._usual, self._limit = np.ones((n, d)), np.full(n, np.inf)
         self._is_calibrated, self._first = np.zeros(n, np.bool_), np.zeros(n, np.int64)
         self._episode = np.zeros(n, np.int64)
         self._n_known, self._n_steps = np.zeros(n, np.int64), np.zeros(n, np.int64)
         self._n_beyond, self._calm = np.zeros(n, np.int64), np.zeros(n, np.int64)
         self._rate = np.zeros(n)
-        self._ring = Memory(n, d, self._pushes.size, most=LATEST, size=LATEST)
+        self._ring = Memory(n, d, self._pushes.size, most=2 * LATEST, size=2 * LATEST)
+        self._level = np.zeros((n, KNOWN + 1))
+        """The usual surprise of each known world's own steps."""
         self._changed = np.zeros((n, d))
         """Sums of the surprises of each observation beyond the limit."""
 
@@ -112,7 +117,7 @@ class Residual(Detector):
         surprises = self._surprises(rows, 0, states, moves, nexts)
         most = surprises.max(axis=1)
         beyond = most > self._limit[rows]
-        self._n_beyond[rows] += beyond
+        self._n_beyond[rows] += beyond.astype(np.int64) + (most > FAR * self._limit[rows])
         self._changed[rows] += np.where(beyond[:, None] & (surprises > self._limit[rows, None]), surprises, 0.0)
         z = np.abs(states - self._centre[rows]) / self._scale[rows]
         says = beyond | ((most > 0) & (z <= 1).all(axis=1))  # a step at a bound or outside the range says nothing
@@ -153,11 +158,13 @@ class Residual(Detector):
 
     def _calibrate(self, row: int, seen: Seen) -> None:
         self._is_calibrated[row] = True
-        free = is_free(seen.nexts, self._low, self._high).all(axis=1)
-        seen = seen.at(free)
         if len(seen.rewards) < FEWEST:
             return
         prior = Prior(seen, self.facts)
+        self._stops[row] = prior.stops
+        seen = seen.at(prior.are_free(seen.nexts))
+        if len(seen.rewards) < FEWEST:
+            return
         self._centre[row], self._scale[row] = prior.centre, prior.reach
         self._has_products[row] = prior.has_products
         frame = prior.frame(prior.reach)
@@ -165,33 +172,42 @@ class Residual(Detector):
         episodes = np.unique(seen.episodes)
         fold = np.searchsorted(episodes, seen.episodes) % FOLDS
         errors = np.zeros_like(y)
+        gram, moment = x.T @ x + np.diag(penalty), x.T @ y
         for k in range(min(FOLDS, len(episodes))):
             held = fold == k
-            errors[held] = np.abs(y[held] - x[held] @ ridge(x[~held], y[~held], penalty))
+            weights = np.linalg.solve(gram - x[held].T @ x[held], moment - x[held].T @ y[held])
+            errors[held] = np.abs(y[held] - x[held] @ weights)
         usual = np.sqrt((errors**2).mean(axis=0)) + 1e-3 * y.std(axis=0) + 1e-9
         self._usual[row] = usual
         surprise = (errors / usual).max(axis=1)
         second = np.array([np.sort(surprise[seen.episodes == e])[-ALARM:][0] for e in episodes])
-        self._limit[row] = max(tail_limit(second, self.false_alarms), LEAST_LIMIT)
-        self._weights[row, 0, : x.shape[1]] = ridge(x, y, penalty)
+        limit = min(tail_limit(second, self.false_alarms), MOST_LIMIT * float(second.max()))
+        self._limit[row] = max(limit, LEAST_LIMIT)
+        self._weights[row, 0, : x.shape[1]] = np.linalg.solve(gram, moment)
 
     # --------------------------------------------------------------------------------------------------- worlds
 
     def _leave(self, row: int) -> None:
         """An alarm: is it a world met before?"""
-        surprises = [self._latest(row, world) for world in range(self._n_known[row] + 1)]
-        known = [world for world in range(1, len(surprises)) if surprises[world] < CLEARLY * surprises[0]]
+        n_known, old = int(self._n_known[row]), self._latest(row, 0)
+        surprises = {
+            world: self._latest(row, _slot(world)) for world in range(max(1, n_known - KNOWN + 1), n_known + 1)
+        }
+        limits = {w: max(CLEARLY * old, LIKE_ITSELF * self._level[row, _slot(w)]) for w in surprises}
+        known = [world for world in surprises if surprises[world] < min(limits[world], old)]
         if known:
             self.world[row] = min(known, key=lambda world: surprises[world])
         else:
-            self._n_known[row] = min(self._n_known[row] + 1, KNOWN)
-            self.world[row] = self._n_known[row]
-            self._weights[row, self.world[row]] = self._weights[row, 0]
+            self._n_known[row] = self.world[row] = n_known + 1
+            self._weights[row, _slot(n_known + 1)] = self._weights[row, 0]
         self._rate[row], self._n_steps[row], self._calm[row] = 0.5, 0, 0
 
     def _latest(self, row: int, world: int) -> float:
         """How much the latest steps of this episode surprise in a world."""
-        seen = self._ring.read(row)
+        return self._surprise(row, world, self._ring.read(row).at(slice(-LATEST, None)))
+
+    def _surprise(self, row: int, world: int, seen: Seen) -> float:
+        """The median surprise of these steps in a world."""
         rows = np.full(len(seen.rewards), row)
         return float(np.median(self._surprises(rows, world, seen.states, seen.pushes, seen.nexts).max(axis=1)))
 
@@ -202,8 +218,10 @@ class Residual(Detector):
         if len(seen.rewards) >= LATEST:
             frame = make_frame(self._centre[row], self._scale[row], bool(self._has_products[row]))
             x, y = design(frame, seen.states, seen.pushes), seen.nexts - seen.states
-            weights = self._weights[row, self.world[row], : x.shape[1]]
+            slot = _slot(int(self.world[row]))
+            weights = self._weights[row, slot, : x.shape[1]]
             weights += ridge(x, y - x @ weights, np.full(x.shape[1], 1e-2))
+            self._level[row, slot] = self._surprise(row, slot, seen)
         self._memory.clear(np.array([row]))
         self.world[row] = 0
         self._n_beyond[row] = 0
@@ -218,7 +236,7 @@ class Residual(Detector):
             self._weights, self._centre, self._scale, self._has_products, self._usual, rows, world,
             states.astype(np.float64), moves, nexts, out,
         )  # fmt: skip
-        out[~is_free(nexts, self._low, self._high).all(axis=1)] = 0.0
+        out[~(is_free(nexts, self._low, self._high) | ~self._stops[rows]).all(axis=1)] = 0.0
         return out
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -241,8 +259,13 @@ class Residual(Detector):
                 getattr(self, f"_{memory}").write(row, Seen(*parts))
 
 
-_STATE = ("weights", "centre", "scale", "has_products", "usual", "limit", "is_calibrated", "first", "episode",
-          "n_known", "n_steps", "n_beyond", "calm", "rate", "changed")  # fmt: skip
+_STATE = ("weights", "centre", "scale", "has_products", "stops", "usual", "limit", "is_calibrated", "first", "episode",
+          "n_known", "level", "n_steps", "n_beyond", "calm", "rate", "changed")  # fmt: skip
+
+
+def _slot(world: int) -> int:
+    """Where a world's model is kept; a fifth one takes the place of the first."""
+    return 0 if world == 0 else 1 + (world - 1) % KNOWN
 
 
 def tail_limit(values: Floats, probability: float) -> float:
@@ -253,7 +276,8 @@ def tail_limit(values: Floats, probability: float) -> float:
     if k >= n:
         return float(2 * ordered[0])
     index = float(np.log(ordered[:k] / ordered[k]).mean())
-    return max(float(ordered[k] * (k / (n * probability)) ** index), 2 * float(ordered[0]))
+    # The mean over what the index may be, known from k values: its power of e is that of a gamma variable.
+    return float(ordered[k] * np.exp(k * index * ((k / (n * probability)) ** (1 / k) - 1)))
 
 
 @njit(cache=True)
@@ -270,8 +294,9 @@ def _residuals(
         outside = 0.0
         for i in range(d):
             outside = max(outside, abs(states[k, i] - centre[row, i]) / scale[row, i] - 1.0)
+        tolerance = min(1 + BEYOND * outside, MOST_BEYOND)
         for i in range(d):
             change = 0.0
             for f in range(x.shape[0]):
                 change += weights[row, world, f, i] * x[f]
-            out[k, i] = abs(states[k, i] + change - nexts[k, i]) / (usual[row, i] * (1 + BEYOND * outside))
+            out[k, i] = abs(states[k, i] + change - nexts[k, i]) / usual[row, i] / tolerance

@@ -28,8 +28,9 @@ class Seen(NamedTuple):
 class Memory:
     """The transitions of n trials. A full one forgets every second of the older half, so all times are kept."""
 
-    def __init__(self, n: int, dim: int, n_pushes: int, most: int = 4096, size: int = 256) -> None:
+    def __init__(self, n: int, dim: int, n_pushes: int, most: int = 2048, size: int = 256) -> None:
         self.n, self.most = n, most
+        size = min(size, most)
         self.count = np.zeros(n, np.int64)
         self._arrays: tuple[NDArray[Any], ...] = (
             np.zeros((n, size, dim), np.float32), np.zeros((n, size, n_pushes), np.float32),
@@ -66,8 +67,8 @@ class Memory:
 
     def write(self, row: int, seen: Seen) -> None:
         """Put back what `read` gave, or a part of it."""
-        while len(seen.rewards) > self._arrays[0].shape[1]:
-            self._arrays = tuple(_doubled(array) for array in self._arrays)
+        if len(seen.rewards) > self._arrays[0].shape[1]:
+            self._arrays = tuple(_grown(array, len(seen.rewards)) for array in self._arrays)
         for array, values in zip(self._arrays, seen, strict=True):
             array[row, : len(values)] = values
         self.count[row] = len(seen.rewards)
@@ -75,7 +76,7 @@ class Memory:
     def _make_room(self, rows: Rows) -> None:
         size = self._arrays[0].shape[1]
         if size < self.most:
-            self._arrays = tuple(_doubled(array) for array in self._arrays)
+            self._arrays = tuple(_grown(array, min(2 * size, self.most)) for array in self._arrays)
             return
         half = size // 2
         for row in rows[self.count[rows] >= size]:
@@ -85,5 +86,7 @@ class Memory:
             self.count[row] = len(range(0, half, 2)) + size - half
 
 
-def _doubled(array: NDArray[Any]) -> NDArray[Any]:
-    return np.concatenate([array, np.zeros_like(array)], axis=1)
+def _grown(array: NDArray[Any], size: int) -> NDArray[Any]:
+    grown = np.zeros((len(array), size, *array.shape[2:]), array.dtype)
+    grown[:, : array.shape[1]] = array
+    return grown

@@ -21,8 +21,12 @@ RIDGE, RIDGE_SHARED = 1e-3, 1e-2
 """How strongly the weights of the affine part and of the shared features are held at those before the novelty."""
 FOLLOWS_BETTER = 0.1
 """An observation follows another if that leaves less than this share of the error."""
-FEWEST = 8
-"""Transitions that are needed to say so."""
+FEWEST, LATEST = 2, 400
+"""Transitions that are needed to say so, for each weight; and how many of the latest are looked at."""
+MOSTLY_FREE = 0.05
+"""An observation that lies at a bound in all but this share of the steps is a flag."""
+N_PRIOR = 1000
+"""Transitions before the novelty that are fitted."""
 NOISE = 0.02
 """Imagined steps err by at least this share of a typical step."""
 PRODUCTS_BETTER = 0.5
@@ -56,7 +60,7 @@ def bounds(facts: Facts) -> tuple[Floats, Floats]:
 
 
 def is_free(nexts: NDArray[np.float64], low: Floats, high: Floats) -> NDArray[np.bool_]:
-    """(m, d) which observations do not touch their bounds: those that do tell nothing of the dynamics."""
+    """(m, d) which observations do not touch their bounds: those that do tell little of the dynamics."""
     with np.errstate(invalid="ignore"):
         span = np.where(np.isfinite(high - low), high - low, 1.0)
     near: NDArray[np.bool_] = (np.abs(nexts - low) < 1e-6 * span) | (np.abs(nexts - high) < 1e-6 * span)
@@ -76,9 +80,17 @@ class Prior:
         self.low, self.high = bounds(facts)
         self.centre = seen.states.mean(axis=0)
         self.reach = np.maximum(np.abs(seen.states - self.centre).max(axis=0), 1e-9)
-        free = is_free(seen.nexts, self.low, self.high).all(axis=1)
-        self._free = seen.at(np.flatnonzero(free)[:: max(1, int(free.sum()) // 1500)])
+        self.stops = is_free(seen.nexts, self.low, self.high).mean(axis=0) > MOSTLY_FREE
+        """Which observations stop at their bounds now and then; a flag that mostly lies there does not."""
+        free = self.are_free(seen.nexts)
+        self._free = seen.at(np.flatnonzero(free)[:: max(1, int(free.sum()) // N_PRIOR)])
+        self._weights: tuple[Floats, NDArray[np.float64]] | None = None
         self.has_products = self._needs_products() if has_products is None else has_products
+
+    def are_free(self, nexts: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """(m,) whether no observation was stopped by its bounds."""
+        free: NDArray[np.bool_] = (is_free(nexts, self.low, self.high) | ~self.stops).all(axis=1)
+        return free
 
     def penalty(self, frame: Frame) -> Floats:
         """Of each weight."""
@@ -91,8 +103,10 @@ class Prior:
 
     def weights(self, frame: Frame) -> NDArray[np.float64]:
         """(features, d + 1) the fit to what was seen before the novelty."""
-        seen = self._free
-        return _fit_all(design(frame, seen.states, seen.pushes), seen, self.penalty(frame), None)
+        if self._weights is None or not np.array_equal(self._weights[0], frame.scale):
+            x = design(frame, self._free.states, self._free.pushes)
+            self._weights = frame.scale.copy(), _fit_all(x, self._free, self.penalty(frame), None)
+        return self._weights[1]
 
     def _needs_products(self) -> bool:
         """Whether the data ask for them: judged on every fourth transition, which is held out."""
@@ -105,7 +119,7 @@ class Prior:
                 return False
             weights = ridge(x[~held], y[~held], self.penalty(frame))
             errors.append(np.sqrt(((y[held] - x[held] @ weights) ** 2).mean(axis=0)) / (y.std(axis=0) + 1e-12))
-        return bool(errors[1].max() < PRODUCTS_BETTER * errors[0].max())
+        return bool((errors[1] < PRODUCTS_BETTER * errors[0])[errors[0] > 0.01].any())
 
 
 def fit(prior: Prior, seen: Seen | None = None) -> Model:
@@ -117,7 +131,7 @@ def fit(prior: Prior, seen: Seen | None = None) -> Model:
     frame = prior.frame(reach)
     weights = prior.weights(frame)
     data = prior.seen if seen is None or not len(seen.rewards) else seen
-    free = is_free(data.nexts, prior.low, prior.high).all(axis=1)
+    free = prior.are_free(data.nexts)
     x = design(frame, data.states, data.pushes)
     if seen is not None and len(seen.rewards):
         weights = _fit_all(x[free], data.at(free), prior.penalty(frame), weights)
@@ -162,14 +176,16 @@ def _find_followers(
     """Observations that are explained far better by the next value of another than by the features."""
     d, n_pushes = len(frame.centre), seen.pushes.shape[1]
     follows, following, error = np.full(d, -1), np.zeros((d, d + n_pushes + 1)), error.copy()
-    if len(seen.rewards) < FEWEST:
+    seen = seen.at(slice(-LATEST, None))
+    fewest = FEWEST * (d + n_pushes + 1)
+    if len(seen.rewards) < fewest:
         return follows, following, error
     x = np.column_stack([(seen.states - frame.centre) / frame.scale, seen.pushes, np.zeros(len(seen.rewards))])
     later = (seen.nexts - frame.centre) / frame.scale
     free = is_free(seen.nexts, prior.low, prior.high)
     led: set[int] = set()
     for i in range(d):
-        if i in led or error[i] < 1e-9 or free[:, i].sum() < FEWEST:
+        if i in led or error[i] < 1e-9 or free[:, i].sum() < fewest:
             continue
         for j in range(d):
             if j == i or follows[j] >= 0:

@@ -53,9 +53,10 @@ def find_endings(seen: list[Seen], centre: Floats, scale: Floats, horizon: int) 
     surfaces, n_unexplained = [], 0
     for is_bad in (True, False):
         at = (rewards < rest) == is_bad
-        found, left = _cover(survived, last[at], rewards[at], is_bad)
+        others = np.concatenate([survived, last[~at]])  # no ending of one kind holds one of the other
+        found, left = _cover(others, last[at], rewards[at], is_bad)
         if is_bad:
-            found += _mirrored(found, survived, centre)
+            found += _mirrored(found, others, centre)
         rows += found
         surface = no_surface()
         if left.any():
@@ -78,17 +79,16 @@ def _cover(
             for side, edge in ((1, most[d]), (-1, least[d])):
                 covered = side * last[:, d] > side * edge
                 options.append((int((covered & left).sum()), d, side, edge, covered))
-        best = max(count for count, *_ in options)
-        if best == 0:
+        best = max(options, key=lambda option: option[0])
+        if best[0] == 0:
             break
         conditions = []
-        for count, d, side, edge, covered in options:
-            if count == best:
+        for _, d, side, edge, covered in options:
+            if np.array_equal(covered & left, best[4] & left):
                 nearest = side * (side * last[covered, d]).min()
                 limit = edge + (MARGIN if is_bad else 1 - MARGIN) * (nearest - edge)
                 conditions.append((d, side, float(limit)))
-                reward = float(rewards[covered].mean())
-                left = left & ~covered
+        reward, left = float(rewards[best[4]].mean()), left & ~best[4]
         # Equally good explanations: a bad ending is feared by each of them, a wanted one is hoped for where all hold.
         found += [([condition], reward) for condition in conditions] if is_bad else [(conditions, reward)]
     return found, left

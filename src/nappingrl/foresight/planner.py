@@ -18,8 +18,8 @@ from nappingrl.foresight.search import REACH, RETURN, search, worth
 
 N_STARTS = 6
 """Imagined episodes per rule."""
-N_FIRST, N_ROUNDS, N_MUTANTS = 150, 4, 30
-"""Random rules, and how often how many mutations of the best are tried."""
+N_FIRST, N_MORE, N_ROUNDS, N_MUTANTS = 150, 60, 4, 30
+"""Random rules (the first time, and later), and how often how many mutations of the best are tried."""
 N_REMEMBERED = 6
 """Rules that are kept."""
 GAIN = 0.02
@@ -110,7 +110,7 @@ class Planner:
         thetas = np.array([rule.theta for rule in known]) if known else np.zeros((0, *best.shape))
         expected = search(
             model, endings, kind, not self.pushes.is_continuous, starts, noise, goal, per_step, at_end, thetas,
-            N_FIRST, N_ROUNDS, N_MUTANTS, np.uint64(self._random.integers(2**63)), best,
+            N_FIRST if not known else N_MORE, N_ROUNDS, N_MUTANTS, np.uint64(self._random.integers(2**63)), best,
         )  # fmt: skip
         same = [rule for rule in known if np.array_equal(rule.theta, best)]
         found = same[0] if same else Rule(kind, best)

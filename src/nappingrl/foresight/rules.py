@@ -39,7 +39,7 @@ class Rule:
 
     def rescaled(self, ratio: Floats) -> "Rule":
         """The same rule for a frame whose scale is `ratio` times as large."""
-        if self.kind == REMAP or np.all(ratio == 1):
+        if self.kind in (FROZEN, REMAP) or np.all(ratio == 1):
             return self
         d = len(ratio)
         theta = self.theta.copy()

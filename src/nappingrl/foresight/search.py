@@ -33,7 +33,7 @@ def play(
 ) -> float:  # fmt: skip
     """One imagined episode by a rule; given up (-inf) as soon as it cannot earn `least` any more.
 
-    `per_step` and `at_end` bound what a step and the last step can give.
+    `per_step` and `at_end` bound what a step and the last step can give: the greatest that were seen.
     """
     d, horizon = start.shape[0], noise.shape[0]
     state, following = start.copy(), np.empty(d)
@@ -51,7 +51,7 @@ def play(
             for j in range(k):
                 push[1 + j] = min(max(score(kind, theta[j], z), -1.0), 1.0)
                 push[1 + k + j] = push[1 + j] ** 2
-        reward = imagine(model, state, push, action, z, shared, following)
+        reward = min(imagine(model, state, push, action, z, shared, following), per_step)
         for i in range(d):
             value = following[i] + model.noise[i] * noise[t, i]
             state[i] = min(max(value, model.low[i]), model.high[i])
@@ -140,7 +140,7 @@ def search(
             )
             if value > worths[worst]:
                 worths[worst], thetas[worst] = value, theta
-        if goal == RETURN and turn > 0 and worths.min() >= ceiling - 1e-9:
+        if goal == RETURN and turn > 0 and (worths >= ceiling - 1e-9).sum() > 2:
             break
     winner = np.argmax(worths)
     best[:] = thetas[winner]

@@ -51,8 +51,8 @@ def find_surface(
         weights = weights + np.linalg.solve(hessian, gradient)
     heights = x[:, :-1] @ weights[:-1]
     alive, ended = heights[: len(survived)], heights[len(survived) :]
-    limit = float(np.quantile(alive, 1 - SHARE_OUTSIDE))
-    limit = max(limit, float(np.quantile(ended, 1 - SHARE_INSIDE))) if alive.max() < ended.min() else limit
+    apart = alive.max() < ended.min()
+    limit = float((alive.max() + ended.min()) / 2 if apart else np.quantile(alive, 1 - SHARE_OUTSIDE))
     if (ended > limit).mean() < SHARE_INSIDE:
         return no_surface()
     return Surface(centre, scale, weights[:-1], limit, reward)

@@ -89,6 +89,8 @@ class Method:
     """method, baseline, control or ceiling: how reports read its results."""
     detector: ClassVar[str] = ""
     """The detector that it is used with unless told otherwise; empty: the domain's."""
+    learns_from_others: ClassVar[bool] = False
+    """Whether it learns from steps whose actions it did not choose."""
     takes_players: ClassVar[bool] = False
     """Whether agents with a memory of their own are allowed."""
     needs_discrete: ClassVar[bool] = False

@@ -28,6 +28,8 @@ ANOMALOUS = 5.0
 """A step is of another world if its residual is so many times the largest one before."""
 FEWEST = 50
 """Transitions from which a prior can be made."""
+PROBES, LAST_PROBE = 2, 64
+"""How often every action must have been executed in the changed world, if need be as a trial, in its first steps."""
 N_STARTS = 64
 """States in which episodes began that are remembered."""
 
@@ -36,11 +38,14 @@ class Foresight(Method):
     """Adaptation by imagined episodes; needs neither a score nor a threshold."""
 
     detector = "residual"
+    learns_from_others = True
 
     def __init__(self, agent: Agent, info: Info, n: int) -> None:
         super().__init__(agent, info, n)
         if info.facts is None or len(info.facts.observation_low.shape) != 1:
-            raise BadSpecError("method 'foresight' needs a world whose observations are one row of numbers")
+            raise BadSpecError(
+                "method 'foresight' needs to know its world, and observations that are one row of numbers: give domain="
+            )
         self.facts = info.facts
         d = len(self.facts.observation_low)
         self._pushes = Pushes(self.facts)
@@ -56,8 +61,10 @@ class Foresight(Method):
         self._stored: list[dict[int, tuple[Planner | None, Seen]]] = [{} for _ in range(n)]
         self._next_plan = np.zeros(n, np.int64)
         self._n_episodes = np.zeros(n, np.int64)  # ended since the world was entered
-        self._has_switched = np.zeros(n, np.bool_)  # whether this episode was begun by another rule
+        self._has_switched = np.zeros(n, np.bool_)  # whether others than the rule in force have played this episode
+        self._chosen = np.zeros((n, max(1, len(self._pushes.low))))
         self._before: list[dict[int, float]] = [{} for _ in range(n)]  # returns of the episodes before the alarm
+        self._probes: list[list[int]] = [[] for _ in range(n)]
         self._kinds = np.full(n, FROZEN)
         outputs, terms = self.facts.n_actions or len(self._pushes.low), n_terms(QUADRATIC, d)
         self._thetas = np.zeros((n, outputs, max(terms, outputs) + 1))
@@ -72,7 +79,7 @@ class Foresight(Method):
         self._kinds[rows] = FROZEN
         for row in rows:
             self._starts[row], self._stored[row], self._before[row] = [], {}, {}
-            self._planners[row] = None
+            self._planners[row], self._probes[row] = None, []
 
     def act(self, rows: Rows, observations: Observations, decision: Decision) -> Actions:
         """The agent's actions where no rule is in force, else those of the rules."""
@@ -83,6 +90,15 @@ class Foresight(Method):
                 starts.append(observation.astype(np.float64))
                 del starts[:-N_STARTS]
             self._is_first[rows] = False
+        actions = self._actions(rows, observations, decision)
+        for m, row in enumerate(rows.tolist()):
+            if self._probes[row]:
+                actions = actions.copy() if actions is decision.actions else actions
+                actions[m] = self._probes[row].pop()
+        self._chosen[rows] = actions.reshape(len(rows), -1)
+        return actions
+
+    def _actions(self, rows: Rows, observations: Observations, decision: Decision) -> Actions:
         if not self._kinds[rows].any():
             return decision.actions
         if self._pushes.is_continuous:
@@ -107,7 +123,7 @@ class Foresight(Method):
             old = int(self._worlds[row])
             if old:
                 self._stored[row][old] = (self._planners[row], self._memory.read(row))
-            self._worlds[row] = world
+            self._worlds[row], self._probes[row] = world, []
             self._has_switched[row] = True
             if world == 0:
                 self._planners[row] = None
@@ -169,6 +185,7 @@ class Foresight(Method):
         super().learn(rows, transition, detected)
         t = transition
         self._totals[rows] += t.rewards
+        self._has_switched[rows] |= (t.actions.reshape(len(rows), -1) != self._chosen[rows]).any(axis=1)
         keep = detected | ~self._has_left[rows]
         at = slice(None) if keep.all() else keep
         self._memory.add(
@@ -201,6 +218,7 @@ class Foresight(Method):
                 self._plan(row, None)
             self._has_switched[row] = False
             self._episodes[row] += 1
+            self._probes[row] = []
         self._is_first[rows] = True
 
     def _reward_scale(self, row: int) -> float:
@@ -221,9 +239,16 @@ class Foresight(Method):
             planner = self._planners[row] = self._make_planner(row, seen)
         if now is not None:
             self._has_switched[row] = True
+        self._probes[row] = self._untried(seen) if now is not None else []
         if len(seen.rewards) >= FIRST_PLAN:
             planner.replan(seen, np.array(self._starts[row]), now)
         self._use(row)
+
+    def _untried(self, seen: Seen) -> list[int]:
+        """Discrete actions that were hardly executed since the change: what the model knows of them is old."""
+        if self._pushes.is_continuous or len(seen.rewards) > LAST_PROBE:
+            return []
+        return [a for a, count in enumerate(seen.pushes.sum(axis=0)) for _ in range(PROBES) if count < PROBES]
 
     def _use(self, row: int) -> None:
         """Put the planner's rule in force."""

@@ -11,6 +11,7 @@ from nappingrl.arrays import Flags, Floats, Rows, Transition
 from nappingrl.detect import Detector
 from nappingrl.domains.base import Domain
 from nappingrl.methods.base import Info, Method
+from nappingrl.methods.guard import guarded
 from nappingrl.registry import methods
 from nappingrl.trials.spec import NOVEL, PRE, RunSpec, TrialSpec, phases
 
@@ -30,7 +31,7 @@ class Engine:
         check_fit(agent, kind.name, facts.observation_low.shape, facts.n_actions, *limits)
         self.run = run
         self.domain = kind(slots)
-        method: type[Method] = methods.get(run.method)
+        method: type[Method] = guarded(methods.get(run.method)) if run.guard else methods.get(run.method)
         self.method = method(agent, make_info(kind, run, method.privileged), slots)
         self.detector = kind.make_detector(run.detector, slots)
         self._watches_steps = type(self.detector).step is not Detector.step

@@ -47,6 +47,8 @@ class RunSpec:
     "return" = 40+40+40+40: before the novelty, after it, the old world again, and the novelty again."""
     options: dict[str, Any] = field(default_factory=dict)
     """Options of the method."""
+    guard: bool = False
+    """Whether the frozen agent takes over where adaptation does not pay."""
 
     def complete(self) -> "RunSpec":
         """Checked, with every default filled in."""
@@ -150,6 +152,8 @@ def options_hash(run: RunSpec) -> str:
     rest: Mapping[str, Any] = {
         name: getattr(run, name) for name in ("strength", "rule", "space", "score", "detector", "protocol", "options")
     }
+    if run.guard:
+        rest = {**rest, "guard": True}
     return hashlib.sha256(msgspec.json.encode(rest, order="sorted")).hexdigest()[:8]
 
 

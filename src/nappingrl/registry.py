@@ -69,6 +69,7 @@ methods = Registry(
         "online": "nappingrl.methods.online:Online",
         "finetune": "nappingrl.methods.finetune:FineTune",
         "napping": "nappingrl.methods.napping:Napping",
+        "napping-ucb": "nappingrl.methods.napping_ucb:NappingUcb",
         "napping-wiped": "nappingrl.methods.controls:NappingWiped",
         "random": "nappingrl.methods.controls:Random",
         "flip": "nappingrl.methods.controls:Flip",

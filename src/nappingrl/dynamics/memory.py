@@ -26,7 +26,7 @@ class Seen(NamedTuple):
 
 
 class Memory:
-    """The transitions of n trials. A full one forgets every second of the older half, so all times are kept."""
+    """The transitions of n trials. A full one forgets every second of the older half, but not endings."""
 
     def __init__(self, n: int, dim: int, n_pushes: int, most: int = 2048, size: int = 256) -> None:
         self.n, self.most = n, most
@@ -80,10 +80,14 @@ class Memory:
             return
         half = size // 2
         for row in rows[self.count[rows] >= size]:
+            keep = np.arange(size) >= half
+            keep[:half:2] = True
+            older = np.flatnonzero(self._arrays[4][row, :half])
+            keep[older[max(0, len(older) - size // 8) :]] = True  # endings are rare and say the most
+            count = int(keep.sum())
             for array in self._arrays:
-                kept = np.concatenate([array[row, :half:2], array[row, half:size]])
-                array[row, : len(kept)] = kept
-            self.count[row] = len(range(0, half, 2)) + size - half
+                array[row, :count] = array[row, :size][keep]
+            self.count[row] = count
 
 
 def _grown(array: NDArray[Any], size: int) -> NDArray[Any]:

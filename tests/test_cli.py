@@ -21,7 +21,7 @@ COMMANDS = ("list", "run", "report", "train", "bench")
 SUMMARY = {
     "domain", "agent", "method", "novelty", "trials", "seed", "median", "mean", "pre_mean", "last10_mean", "solved",
     "failed", "regions_mean", "regions_max", "steps", "seconds", "by_novelty", "ceiling",
-    "role", "return_range", "diverged",
+    "role", "return_range", "diverged", "retention", "recall",
 }  # fmt: skip
 NUMBERS = SUMMARY - {
     "domain", "agent", "method", "novelty", "trials", "seed", "seconds", "by_novelty", "ceiling", "role",

@@ -13,11 +13,12 @@ actions that were tried in the cell get the bonus of an upper confidence bound,
 
     explore * noise * sqrt(log(1 + visits of the cell) / (visits + OTHERS)),
 
-noise being the spread of scores within (cell, action). The agent's own action counts as good enough until it had its
-`min_visits` in the cell, and is kept unless the other one is better by more than the noise of its mean.
+noise being the spread of scores within (cell, action). The agent's own action counts as good enough until it has failed
+in the cell and had its `min_visits` there, so that without a failure no untried action gets a chance; and it is kept
+unless the other one is better by more than the noise of its mean.
 
-A cell is made where the nearest one belongs to another action, and where an action fails that did better in its cell
-before. All works on a batch of trials; what happens in one does not depend on the others.
+A cell is made where the nearest one belongs to another action, and where an action scores below the threshold and
+clearly below its mean in the cell. All works on a batch of trials; what happens in one does not depend on the others.
 """
 
 import math
@@ -41,6 +42,8 @@ class Arms(NamedTuple):
     """(..., actions): how often each was executed in the cell."""
     means: NDArray[np.float64]
     """(..., actions): their mean scores."""
+    has_failed: NDArray[np.bool_]
+    """Whether the agent's own action has failed in the cell."""
     situation: NDArray[np.float32]
     """The observation at creation, so that a cell can be read."""
 
@@ -71,6 +74,7 @@ class Cells:
         self._arms = Arms(
             counts=np.zeros((pool, PAGE, a), np.int64),
             means=np.zeros((pool, PAGE, a)),
+            has_failed=np.zeros((pool, PAGE), np.bool_),
             situation=np.zeros((pool, PAGE, situation_dim), np.float32),
         )
         self._shared = Shared(
@@ -106,7 +110,7 @@ class Cells:
 
     def update(
         self, rows: Rows, points: ModelStates, wanted: Actions, executed: Actions, cells: Rows, scores: Floats,
-        fails: Flags, situations: Observations | None = None,
+        thresholds: Floats, fails: Flags, situations: Observations | None = None,
     ) -> None:  # fmt: skip
         """Learn from the scores of the executed actions; `cells` are those that `select` found."""
         self._sites.make_room(rows)
@@ -114,8 +118,8 @@ class Cells:
         if situations is None:
             situations = np.zeros((len(rows), self._arms.situation.shape[2]), np.float32)
         created = _update(
-            self._sites.plots, self._arms, self._shared, rows, points, wanted, executed, cells, scores, fails,
-            situations,
+            self._sites.plots, self._arms, self._shared, rows, points, wanted, executed, cells, scores,
+            thresholds, fails, situations,
         )  # fmt: skip
         self._sites.after_growth(created)
 
@@ -193,9 +197,9 @@ def _select(
             if mask.shape[0] and not mask[m, a]:
                 continue
             value = _worth(shared, row, own, a, counts[a], means[a], thresholds[m])
-            if a == own and counts[a] < min_visits:
+            if a == own and (counts[a] < min_visits or not arms.has_failed[page, j]):
                 value = max(value, thresholds[m])
-            elif a == own:
+            if a == own and counts[a] >= min_visits:
                 own_worth = value
             bonus = explore * noise * math.sqrt(spread / (counts[a] + OTHERS)) if counts[a] else 0.0
             if value + bonus > greatest:
@@ -242,7 +246,7 @@ def _count_open(plots: Plots, arms: Arms, rows: Rows, thresholds: Floats, found:
 @njit(cache=True)
 def _update(
     plots: Plots, arms: Arms, shared: Shared, rows: Rows, points: ModelStates, wanted: Actions, executed: Actions,
-    cells: Rows, scores: Floats, fails: Flags, situations: Observations,
+    cells: Rows, scores: Floats, thresholds: Floats, fails: Flags, situations: Observations,
 ) -> int:  # fmt: skip
     created = 0
     for m in range(rows.shape[0]):
@@ -254,9 +258,11 @@ def _update(
         if i >= 0:
             page, j = plots.pages[row, i // PAGE], i % PAGE
             count, mean = arms.counts[page, j, a], arms.means[page, j, a]
-            is_split = fails[m] and count > 0 and score < mean and _differ(plots.site[page, j], points[m])
+            is_clear = score < thresholds[m] and score < mean - _noise(shared, row)
+            is_split = count > 0 and is_clear and _differ(plots.site[page, j], points[m])
             if not is_split:
                 arms.counts[page, j, a] = count + 1
+                arms.has_failed[page, j] |= fails[m] and a == own
                 arms.means[page, j, a] = mean + (score - mean) / (count + 1)
                 if count > 0:
                     shared.noise[row, 0] += 1
@@ -267,6 +273,7 @@ def _update(
         arms.counts[page, j] = 0
         arms.means[page, j] = 0.0
         arms.counts[page, j, a], arms.means[page, j, a] = 1, score
+        arms.has_failed[page, j] = fails[m] and a == own
         arms.situation[page, j] = situations[m]
         created += 1
     return created

@@ -18,7 +18,7 @@ from nappingrl.cli import main
 from nappingrl.detect import Detector
 from nappingrl.domains.gymnasium import GymnasiumDomain
 from nappingrl.errors import BadAgentError, BadSpecError, NappingError, UnknownNameError
-from nappingrl.methods.napping import SPACES
+from nappingrl.methods.space import SPACES
 from nappingrl.novelties.worlds import make_env
 from nappingrl.principles import RULES
 from nappingrl.registry import detectors, domains

@@ -13,7 +13,7 @@ from nappingrl.detect import Detector
 from nappingrl.domains.base import Domain
 from nappingrl.domains.drawing import Canvas
 from nappingrl.errors import BadSpecError, UnknownNameError
-from nappingrl.methods.napping import SPACES
+from nappingrl.methods.space import SPACES
 from nappingrl.novelty import Novelty
 from nappingrl.principles import RULES
 from nappingrl.registry import detectors, domains

@@ -63,15 +63,15 @@ def test_the_threshold_is_the_quantile_of_what_the_agent_scored():
 @pytest.mark.parametrize("draw", ["normal", "coarse"])
 def test_in_the_unchanged_world_the_stated_share_of_steps_fails(rate, draw):
     rng = np.random.default_rng(3)
-    scores = rng.normal(size=12000) if draw == "normal" else rng.choice([-1.0, 0.0, 0.5], 12000, p=[0.1, 0.3, 0.6])
+    scores = rng.normal(size=6000) if draw == "normal" else rng.choice([-1.0, 0.0, 0.5], 6000, p=[0.1, 0.3, 0.6])
     calibration = make(supremum=9.0, false_rate=rate)
-    one_by_one(calibration, scores[:4000])
+    one_by_one(calibration, scores[:2000])
     hold_back(calibration)
     calibration.settle(0)
-    assert np.mean(judge(calibration, scores[4000:])) == pytest.approx(rate, abs=0.25 * rate + 0.002)
+    assert np.mean(judge(calibration, scores[2000:])) == pytest.approx(rate, abs=0.3 * rate + 0.004)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     st.lists(st.sampled_from([-1.0, 0.0, 0.25, 1.0]), min_size=FEWEST, max_size=120),
     st.sampled_from([0.02, 0.05, 0.3]),
@@ -81,8 +81,8 @@ def test_the_scores_it_was_made_from_fail_no_more_often_than_stated(scores, rate
     one_by_one(calibration, scores)
     hold_back(calibration)
     calibration.settle(0)
-    means = [np.mean(judge(calibration, scores, 1.0, seed)) for seed in range(20)]
-    assert np.mean(means) <= rate + 4 * np.sqrt(rate / (20 * len(scores)))
+    means = [np.mean(judge(calibration, scores, 1.0, seed)) for seed in range(8)]
+    assert np.mean(means) <= rate + 4 * np.sqrt(rate / (8 * len(scores)))
 
 
 def test_a_score_that_was_always_the_same_is_the_threshold_and_never_fails():

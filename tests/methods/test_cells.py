@@ -30,14 +30,15 @@ class One:
         actions, self.at = self.cells.select(self.row, point, np.array([wanted]), order_, self.threshold, allowed)
         return int(actions[0])
 
-    def learn(self, x: float, wanted: int, action: int, score: float) -> None:
+    def learn(self, x: float, wanted: int, action: int, score: float, has_failed: bool | None = None) -> None:
         """What the action gave, in the cell that the choice has found."""
         self.choose(x, wanted)
         point = np.array([[x]], np.float32)
-        fails = np.array([score < self.threshold[0]])
+        fails = np.array([score < self.threshold[0] if has_failed is None else has_failed])
         self.cells.update(
-            self.row, point, np.array([wanted]), np.array([action]), self.at, np.array([score]), fails, point
-        )
+            self.row, point, np.array([wanted]), np.array([action]), self.at, np.array([score]), self.threshold, fails,
+            point,
+        )  # fmt: skip
 
     @property
     def table(self) -> dict[str, NDArray[np.generic]]:
@@ -52,6 +53,14 @@ def test_where_the_agent_s_action_is_good_enough_it_stays():
     one = One()
     one.learn(0.0, 2, 2, 1.5)
     assert one.choose(0.3, 2) == 2
+
+
+def test_a_low_score_that_is_no_failure_gives_no_untried_action_a_chance():
+    one = One()
+    one.learn(0.0, 2, 2, 0.5, has_failed=False)
+    assert one.choose(0.0, 2) == 2
+    one.learn(0.0, 2, 2, 0.5, has_failed=True)
+    assert one.choose(0.0, 2) != 2
 
 
 def test_what_fails_gives_way_to_the_others_in_the_agent_s_order():
@@ -129,6 +138,17 @@ def test_an_action_that_fails_away_from_the_site_where_it_did_better_gets_a_cell
     assert (one.choose(1.9, 0), one.choose(2.1, 0)) == (2, 0)
 
 
+def test_a_score_that_is_good_enough_or_within_the_noise_makes_no_new_cell():
+    one = One()
+    one.learn(0.0, 0, 2, 2.0)
+    one.learn(4.0, 0, 2, 1.0)
+    one.learn(0.0, 0, 2, 0.0)  # at the site: scores 2, 1, 0, noise 1
+    one.learn(5.0, 0, 2, 0.5)
+    assert one.table["counts"].tolist() == [[0, 0, 4, 0]]
+    one.learn(5.0, 0, 2, -0.5)
+    assert len(one.table["counts"]) == 2
+
+
 def test_at_the_site_itself_a_failure_counts_as_one_more_score():
     one = One()
     one.learn(0.0, 0, 2, 1.5)
@@ -169,7 +189,9 @@ def by_hand(one: One, history: list[tuple[int, float]], explore: float) -> int:
         keyed = (OTHERS * together + sum(v)) / (OTHERS + len(v))
         worth[a] = (OTHERS * keyed + sum(v)) / (OTHERS + len(v))
         bonus = explore * noise * math.sqrt(math.log(1 + len(history)) / (len(v) + OTHERS)) if v else 0.0
-        bound[a] = (max(worth[a], threshold) if a == 0 and not v else worth[a]) + bonus
+        is_unproven = a == 0 and not any(score < threshold for score in v)
+        worth[a] = max(worth[a], threshold) if is_unproven else worth[a]
+        bound[a] = worth[a] + bonus
     chosen = max(ORDER, key=lambda a: (round(bound[a], 9), -a))
     if scores[0] and scores[chosen] and worth[chosen] - worth[0] <= noise / math.sqrt(len(scores[chosen])):
         return 0
@@ -201,7 +223,7 @@ def test_a_trial_does_not_depend_on_its_neighbours(seed):
         rows, points = np.arange(3), x[:, None].astype(np.float32)
         order = np.array([[w, *(a for a in ORDER if a != w)] for w in wanted])
         actions, at = beside.cells.select(rows, points, wanted, order, np.ones(3))
-        beside.cells.update(rows, points, wanted, actions, at, scores, scores < 1)
+        beside.cells.update(rows, points, wanted, actions, at, scores, np.ones(3), scores < 1)
         choices.append((action, int(actions[2])))
     assert all(a == b for a, b in choices)
     assert alone.cells.n_cells[0] == beside.cells.n_cells[2] > 1

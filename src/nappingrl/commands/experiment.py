@@ -28,7 +28,7 @@ class List:
     def __call__(self) -> None:
         """Print the tables."""
         from nappingrl import players
-        from nappingrl.methods.napping import SPACES
+        from nappingrl.methods.space import SPACES
         from nappingrl.principles import RULES
         from nappingrl.registry import detectors, domains, methods
 

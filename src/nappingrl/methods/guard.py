@@ -12,7 +12,8 @@ that takes the sum over b, so its episodes fall short of f by at most b + l toge
 short of the reference of their time by at most (b + l)(1 + log2(N + 1)), whatever the method does. With rewards below
 zero l is at most b plus what the frozen agent loses from there to the end.
 
-b = `budget` times |f|, or a quarter of the magnitude of the mean return before the novelty where that is more.
+b is `budget` times |f|, or times a quarter of the magnitude of the mean return before the novelty where that is more.
+The bound holds for each stay in a world: another world, or a way back, begins a new account.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,5 @@
 """NAPPING: after detection, learn in the cells of the agent's embedding which action to take instead."""
 
-import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -9,16 +8,12 @@ from numpy.typing import NDArray
 
 from nappingrl.agents.base import Agent
 from nappingrl.arrays import Actions, Decision, Flags, Floats, Keys, Observations, Rows, Transition, take
-from nappingrl.errors import BadAgentError, BadSpecError
+from nappingrl.errors import BadSpecError
 from nappingrl.methods.base import Info, Method, Option
 from nappingrl.methods.local import LocalCandidates
+from nappingrl.methods.space import Space
 from nappingrl.principles import Principles
-from nappingrl.registry import check_name
 from nappingrl.score import Score
-
-SPACES = ("embedding", "raw")
-MAX_SITUATION = 256
-"""Observations with more numbers (images) are not kept with the principles."""
 
 
 class Napping(Method):
@@ -47,20 +42,13 @@ class Napping(Method):
     def __init__(self, agent: Agent, info: Info, n: int) -> None:
         layer = info.options.get("layer")
         super().__init__(agent if layer is None else agent.at_layer(int(layer)), info, n)
-        if not self.agent.embedding_dim and info.space == "embedding":
-            raise BadAgentError(f"agent {agent.name} has no embedding; method napping needs one, or space=raw")
         agent = self.agent
-        self._is_raw = check_name("space", info.space, SPACES) == "raw"
         self._choice = self.option("choice")
-        observation_dim = math.prod(info.observation_shape) if info.observation_shape else 0
-        if self._is_raw and not observation_dim:
-            raise BadSpecError("space 'raw' needs observations that are one array; use space='embedding'")
-        dim = observation_dim if self._is_raw else agent.embedding_dim
-        self._situation_dim = observation_dim if observation_dim <= MAX_SITUATION else 0
+        self._space = Space(agent, info)
         is_same_key = self.option("search") == "same-key"
         self.local = _local(agent, self._choice)
         n_choices = agent.n_actions if self.local is None else self.local.n
-        self.principles = Principles(n, n_choices, dim, info.rule, self._situation_dim, is_same_key)
+        self.principles = Principles(n, n_choices, self._space.dim, info.rule, self._space.situation_dim, is_same_key)
         self._regions = np.full(n, -1)
         self._chosen = np.zeros(n, np.int64)  # numbers of local candidates
         self.worlds = np.zeros(n, np.int64)
@@ -91,7 +79,7 @@ class Napping(Method):
         if not self.principles.n_regions[rows].any():
             self._regions[rows], self._chosen[rows] = -1, 0
             return decision.actions
-        points = self._points(observations, decision)
+        points = self._space.points(observations, decision)
         if self.local is not None:
             as_wanted, sensible = np.zeros(len(rows), np.int64), self.local.sensible(decision.actions)
             self._chosen[rows], self._regions[rows] = self.principles.select(rows, points, as_wanted, None, sensible)
@@ -121,14 +109,14 @@ class Napping(Method):
             wanted = np.zeros(len(rows), np.int64)
         self.principles.update(
             rows,
-            self._points(t.observations, t.decision)[at],
+            self._space.points(t.observations, t.decision)[at],
             wanted,
             executed,
             self._regions[rows],
             scores,
             self.info.score.threshold,
             self.info.score.suprema(observations),
-            observations.reshape(len(rows), -1) if self._situation_dim else None,
+            self._space.situations(observations),
         )
 
     def table(self, row: int) -> dict[str, NDArray[Any]]:
@@ -170,12 +158,6 @@ class Napping(Method):
     def regions(self, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Principles held, and open ones."""
         return self.principles.n_regions[rows], self.principles.n_open[rows]
-
-    def _points(self, observations: Observations, decision: Decision) -> NDArray[np.float32]:
-        if not self._is_raw:
-            return decision.model_states
-        centred = (observations - self.info.observation_centre) / self.info.observation_scale
-        return centred.reshape(len(observations), -1).astype(np.float32)
 
 
 def _local(agent: Agent, choice: str) -> LocalCandidates | None:

@@ -108,8 +108,8 @@ class NappingUcb(Method):
         suprema = self.info.score.suprema(observations)
         fails = self.calibration.judge(rows, scores, suprema, self._streams.uniform(rows))
         self.cells.update(
-            rows, points, t.decision.actions[detected], t.actions[detected], self._at[rows], scores, fails,
-            self._space.situations(observations),
+            rows, points, t.decision.actions[detected], t.actions[detected], self._at[rows], scores,
+            self.calibration.threshold(rows), fails, self._space.situations(observations),
         )  # fmt: skip
 
     def end_episode(self, rows: Rows) -> None:

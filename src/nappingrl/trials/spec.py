@@ -13,7 +13,7 @@ from nappingrl.agents.zoo import zoo_names
 from nappingrl.domains.base import Domain
 from nappingrl.errors import BadSpecError
 from nappingrl.methods.base import read_options
-from nappingrl.methods.napping import SPACES
+from nappingrl.methods.space import SPACES
 from nappingrl.novelty import Novelty
 from nappingrl.principles import RULES
 from nappingrl.registry import check_name, detectors, domains, methods

@@ -70,7 +70,7 @@ def summarise(manifest: Manifest, rows: pl.DataFrame, seconds: float = 0.0) -> S
 
 def _numbers(manifest: Manifest, rows: pl.DataFrame) -> dict[str, Any]:
     there_and_back = _there_and_back(manifest, rows)
-    rows = rows.filter(pl.col("phase").is_in(["pre", "novel"]))
+    rows = first_time(rows)
     pre, post = rows.filter(pl.col("episode") < 0), rows.filter(pl.col("episode") >= 0)
     by_episode = curve(rows)
     last = final_levels(manifest, rows)
@@ -92,15 +92,23 @@ def _numbers(manifest: Manifest, rows: pl.DataFrame) -> dict[str, Any]:
     }
 
 
+def first_time(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows up to the end of the novelty's first time; tables without a phase have nothing after it."""
+    return rows.filter(pl.col("phase").is_in(["pre", "novel"])) if "phase" in rows.columns else rows
+
+
 def _there_and_back(manifest: Manifest, rows: pl.DataFrame) -> dict[str, float | None]:
     """How much of its performance the agent has again when the old world returns, and when the new one does.
 
     retention: in the old world from its third episode on, over that before the novelty. recall: in the first episode
     of the novelty met again, over the last ten of the first time.
     """
+    nothing: dict[str, float | None] = {"retention": None, "recall": None}
+    if "phase" not in rows.columns:
+        return nothing
     back, again = (rows.filter(pl.col("phase") == phase) for phase in ("return", "again"))
     if not len(back) or not len(again):
-        return {"retention": None, "recall": None}
+        return nothing
     span = span_of(manifest, rows)
     novel = rows.filter(pl.col("phase") == "novel")
 

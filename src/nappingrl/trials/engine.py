@@ -13,7 +13,7 @@ from nappingrl.domains.base import Domain
 from nappingrl.methods.base import Info, Method
 from nappingrl.methods.guard import guarded
 from nappingrl.registry import methods
-from nappingrl.trials.spec import NOVEL, PRE, RunSpec, TrialSpec, phases
+from nappingrl.trials.spec import CHANGED, PRE, RunSpec, TrialSpec, phases
 
 SLOTS = 128
 """Trials that run at the same time. Measured with a thousand regions each: 128 take 0.8 of the time a step of 64."""
@@ -103,7 +103,7 @@ class Engine:
             phase = self.phase_names[episode]
             if episode == self._first[row] or phase != self.phase_names[episode - 1]:
                 one = np.array([row])
-                is_novel = phase in NOVEL
+                is_novel = phase in CHANGED
                 self.domain.apply(one, self._parameters[row] if is_novel else self._settings[row])
                 self.detector.begin_phase(one, is_novel)
                 if self.method.privileged and is_novel:

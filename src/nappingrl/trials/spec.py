@@ -18,8 +18,8 @@ from nappingrl.novelty import Novelty
 from nappingrl.principles import RULES
 from nappingrl.registry import check_name, detectors, domains, methods
 
-PRE = "pre"
-NOVEL = ("novel", "again")
+PRE, NOVEL = "pre", "novel"
+CHANGED = (NOVEL, "again")
 """The phases in the changed world; "return" is the old one again."""
 RETURN = "40+40+40+40"
 _PROTOCOL = re.compile(r"(?:(?P<least>[0-9]+)\.\.)?(?P<most>[0-9]+)\+(?P<after>[0-9]+(?:\+[0-9]+\+[0-9]+)?)")
@@ -160,7 +160,7 @@ def options_hash(run: RunSpec) -> str:
 def phases(protocol: str) -> Phases:
     """The phases of a trial and their greatest numbers of episodes."""
     _, most, after = _counts(protocol)
-    return ((PRE, most), *zip(("novel", "return", "again"), after, strict=False))
+    return ((PRE, most), *zip((NOVEL, "return", "again"), after, strict=False))
 
 
 def _counts(protocol: str) -> tuple[int, int, tuple[int, ...]]:

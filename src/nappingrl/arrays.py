@@ -39,6 +39,11 @@ class Transition:
     truncated: Flags
 
 
+def arrays_of(thing: object) -> dict[str, NDArray[Any]]:
+    """The arrays among an object's attributes, by name."""
+    return {name: value for name, value in vars(thing).items() if isinstance(value, np.ndarray)}
+
+
 def take(observations: Any, at: Any) -> Any:
     """Some rows of a batch of observations, which may be a dictionary of arrays."""
     if isinstance(observations, dict):

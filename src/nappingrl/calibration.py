@@ -42,10 +42,6 @@ class Calibration:
         self._is_relative = np.zeros(n, np.bool_)
         self._size, self._n_sized = np.zeros(n), np.zeros(n, np.int64)  # sum of squares in the other world
 
-    def arrays(self) -> dict[str, NDArray[np.generic]]:
-        """All that it remembers, by name."""
-        return {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
-
     def start(self, rows: Rows) -> None:
         """A new trial begins."""
         for array in (self._n_seen, self._n_episodes, self._marks, self._size, self._n_sized, self._tie):

@@ -29,7 +29,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from nappingrl.arrays import Actions, Flags, Floats, ModelStates, Observations, Rows
-from nappingrl.sites import PAGE, Plots, Sites, add_site, doubled, nearest
+from nappingrl.sites import PAGE, Plots, Sites, add_site, grown, nearest
 
 FIRST, OTHERS = 1.0, 0.5
 """Visits that the threshold, and the experience of other cells, count as."""
@@ -164,8 +164,7 @@ class Cells:
             array[row] = state[f"shared.{name}"]
 
     def _grow(self) -> None:
-        while len(self._arms.counts) < self._sites.pool:
-            self._arms = Arms(*(doubled(array) for array in self._arms))
+        self._arms = grown(self._arms, self._sites.pool)
 
 
 _NO_MASK = np.zeros((0, 0), np.bool_)

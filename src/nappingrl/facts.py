@@ -31,6 +31,11 @@ class Facts:
     """The paper's rolling mean alarms below the first and above the second."""
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The observations' names, or their places where they have none."""
+        return self.observation_names or tuple(f"obs[{i}]" for i in range(self.observation_low.size))
+
+    @property
     def is_continuous(self) -> bool:
         """Whether actions are numbers instead of choices."""
         return self.n_actions == 0

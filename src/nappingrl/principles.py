@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from nappingrl.arrays import Actions, Floats, Keys, ModelStates, Observations, Rows
 from nappingrl.registry import check_name
-from nappingrl.sites import PAGE, Plots, Sites, add_site, doubled, nearest
+from nappingrl.sites import PAGE, Plots, Sites, add_site, grown, nearest
 from nappingrl.streams import Streams, draw
 
 RULES = ("printed", "text", "revised", "fallback")
@@ -160,8 +160,7 @@ class Principles:
         self.n_open[row] = int((table["candidates"].sum(axis=1) > 1).sum())
 
     def _grow_book(self) -> None:
-        while len(self._book.best) < self._sites.pool:
-            self._book = Book(*(doubled(array) for array in self._book))
+        self._book = grown(self._book, self._sites.pool)
 
 
 _NO_ORDER = np.zeros((0, 0), np.int64)

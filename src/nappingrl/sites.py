@@ -10,7 +10,7 @@ leaf are neighbours, and the box around them rules out whole leaves. The search 
 decide how long it takes, never what it finds.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numba import njit
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from nappingrl.arrays import Rows
 
+Book = TypeVar("Book", bound=tuple[Any, ...])
 PAGE = 64
 """Sites of a page, and places of a leaf."""
 SHADOW = 8
@@ -211,6 +212,13 @@ def doubled(array: NDArray[Any]) -> NDArray[Any]:
     larger = np.empty((2 * len(array), *array.shape[1:]), array.dtype)
     larger[: len(array)] = array
     return larger
+
+
+def grown(book: Book, pool: int) -> Book:
+    """What is written at the sites (a named tuple of arrays), with room for a pool of so many pages."""
+    while len(book[0]) < pool:
+        book = type(book)(*(doubled(array) for array in book))
+    return book
 
 
 # ------------------------------------------------------------------------------------------------------ the search

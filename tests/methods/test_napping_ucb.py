@@ -94,7 +94,7 @@ class Walk:
         following = self.rng.normal(0, 0.2, (2, 4)).astype(np.float32)
         no = np.zeros(2, np.bool_)
         transition = Transition(observations, decision, actions, following, np.ones(2), no, no)
-        self.method.learn(self.rows, transition, self.method.worlds > 0)
+        self.method.learn(self.rows, transition, self.method.sets.worlds > 0)
         return decision.actions.tolist(), actions.tolist()
 
     def enter(self, row: int, world: int) -> None:

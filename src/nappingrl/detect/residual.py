@@ -148,7 +148,7 @@ class Residual(Detector):
         total = self._changed[row].sum()
         if not total:
             return ""
-        names = self.facts.observation_names or tuple(f"obs[{i}]" for i in range(len(self._low)))
+        names = self.facts.names
         order = np.argsort(-self._changed[row])
         return ", ".join(
             f"{names[i]} ({self._changed[row, i] / total:.0%})" for i in order if self._changed[row, i] > 0

@@ -35,8 +35,7 @@ def in_words(rule: Rule, centre: Floats, scale: Floats, facts: Facts) -> str:
 
 def _sum(rule: Rule, theta: Floats, centre: Floats, scale: Floats, facts: Facts) -> str:
     """The sum theta . [z, 1, products] with the scale and the centre multiplied out of the linear part."""
-    d = len(centre)
-    names = facts.observation_names or tuple(f"obs[{i}]" for i in range(d))
+    d, names = len(centre), facts.names
     slopes, constant = theta[:d] / scale, float(theta[d] - (theta[:d] * centre / scale).sum())
     terms = [f"{slope:+.3g} {name}" for slope, name in zip(slopes, names, strict=True) if slope]
     if n_terms(rule.kind, d) > d + 1:

@@ -13,7 +13,7 @@ from nappingrl.dynamics.pushes import Pushes
 from nappingrl.errors import BadSpecError
 from nappingrl.foresight.planner import Planner
 from nappingrl.foresight.reading import as_cells, in_words
-from nappingrl.foresight.rules import FROZEN, QUADRATIC, Rule, act_each, n_terms, shares_of
+from nappingrl.foresight.rules import FROZEN, QUADRATIC, act_each, n_terms, shares_of
 from nappingrl.methods.base import Info, Method
 
 FIRST_PLAN = 8
@@ -253,11 +253,10 @@ class Foresight(Method):
     def _use(self, row: int) -> None:
         """Put the planner's rule in force."""
         planner = self._planners[row]
-        rule: Rule | None = planner.current if planner is not None else None
-        if planner is None or rule is None or rule.kind == FROZEN:
-            self._kinds[row] = FROZEN
+        self._kinds[row] = FROZEN if planner is None else planner.current.kind
+        if planner is None or planner.current.kind == FROZEN:
             return
-        self._kinds[row] = rule.kind
+        rule = planner.current
         self._centres[row], self._scales[row] = planner.prior.centre, planner.scale
         a, terms = rule.theta.shape
         self._thetas[row, :a, :terms] = rule.theta

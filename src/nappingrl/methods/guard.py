@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.agents.base import Agent
-from nappingrl.arrays import Actions, Decision, Flags, Floats, Keys, Observations, Rows, Transition
+from nappingrl.arrays import Actions, Decision, Flags, Floats, Keys, Observations, Rows, Transition, arrays_of
 from nappingrl.methods.base import Info, Method
 
 BUDGET = 0.5
@@ -43,10 +43,6 @@ class Guard:
         """Of the episodes under way."""
         self.n_stopped = np.zeros(n, np.int64)
         """How often the method was stopped."""
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """All that it remembers, by name."""
-        return {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
 
     def start(self, rows: Rows) -> None:
         """A new trial begins."""
@@ -142,11 +138,11 @@ class _Guarding(Method):
         self.guard.end_episode(rows)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        return super().state() | {f"guard.{name}": array for name, array in self.guard.arrays().items()}
+        return super().state() | {f"guard.{name}": array for name, array in arrays_of(self.guard).items()}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         super().restore(state)
-        for name, array in self.guard.arrays().items():
+        for name, array in arrays_of(self.guard).items():
             array[:] = state[f"guard.{name}"]
 
 

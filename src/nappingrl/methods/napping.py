@@ -11,6 +11,7 @@ from nappingrl.arrays import Actions, Decision, Flags, Floats, Keys, Observation
 from nappingrl.errors import BadSpecError
 from nappingrl.methods.base import Info, Method, Option
 from nappingrl.methods.local import LocalCandidates
+from nappingrl.methods.sets import Learned, Sets
 from nappingrl.methods.space import Space
 from nappingrl.principles import Principles
 from nappingrl.score import Score
@@ -51,28 +52,22 @@ class Napping(Method):
         self.principles = Principles(n, n_choices, self._space.dim, info.rule, self._space.situation_dim, is_same_key)
         self._regions = np.full(n, -1)
         self._chosen = np.zeros(n, np.int64)  # numbers of local candidates
-        self.worlds = np.zeros(n, np.int64)
-        """The world whose principles are in force, by trial; there are none in 0, the world before the novelty."""
-        self.sets: list[dict[int, dict[str, NDArray[Any]]]] = [{} for _ in range(n)]
-        """By trial: the principles of other worlds (`Principles.table`), put away until they return."""
+        self.sets = Sets(n, self.principles.table, self._put_back, self.principles.forget)
 
     def start(self, rows: Rows, keys: Keys) -> None:
         """Forget all principles of these rows."""
         self.principles.start(rows, keys)
-        self.worlds[rows] = 0
-        for row in rows:
-            self.sets[row] = {}
+        self.sets.start(rows)
 
     def enter(self, rows: Rows, worlds: Rows) -> None:
         """Put away the principles of the world that is left; take out those of the one that is entered, if known."""
+        self._regions[rows] = -1
         for row, world in zip(rows.tolist(), worlds.tolist(), strict=True):
-            old, sets = int(self.worlds[row]), self.sets[row]
-            self.worlds[row], self._regions[row] = world, -1
-            if old:
-                sets[old] = self.principles.table(row)
-                self.principles.forget(np.array([row]))
-            if world in sets:
-                self.principles.restore(row, sets.pop(world), self.principles.stream(row))
+            self.sets.enter(row, world)
+
+    def _put_back(self, row: int, table: Learned) -> None:
+        """The random choice of candidates goes on where it was."""
+        self.principles.restore(row, table, self.principles.stream(row))
 
     def act(self, rows: Rows, observations: Observations, decision: Decision) -> Actions:
         """Algorithm 1. The region found here is kept for `learn`: the search runs once a step."""
@@ -130,30 +125,18 @@ class Napping(Method):
 
     def known(self, row: int) -> dict[int, int]:
         """Principles of each world."""
-        found = {world: len(table["wanted"]) for world, table in self.sets[row].items()}
-        return dict(sorted((found | {int(self.worlds[row]): int(self.principles.n_regions[row])}).items()))
+        return self.sets.known(row)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Worlds, random streams, and the principles of every world of every trial."""
         streams = [self.principles.stream(row) for row in range(self.n)]
-        state: dict[str, NDArray[Any]] = {"worlds": self.worlds, "streams": np.array(streams, np.uint64)}
-        for row in range(self.n):
-            for world, table in (self.sets[row] | {int(self.worlds[row]): self.principles.table(row)}).items():
-                state |= {f"{row}/{world}/{name}": array for name, array in table.items()}
-        return state
+        return self.sets.state() | {"streams": np.array(streams, np.uint64)}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Go on where `state` was taken."""
-        self.worlds[:] = state["worlds"]
-        found: list[dict[int, dict[str, NDArray[Any]]]] = [{} for _ in range(self.n)]
-        for key, array in state.items():
-            if key.count("/") == 2:
-                trial, world, name = key.split("/")
-                found[int(trial)].setdefault(int(world), {})[name] = array
-        for row, sets in enumerate(found):
-            seed, draws = state["streams"][row].tolist()
-            self.principles.restore(row, sets.pop(int(self.worlds[row])), (seed, draws))
-            self.sets[row] = sets
+        self.sets.restore(state)
+        for row, (key, draws) in enumerate(state["streams"].tolist()):
+            self.principles.restore(row, self.principles.table(row), (key, draws))
 
     def regions(self, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Principles held, and open ones."""

@@ -13,16 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.agents.base import Agent
-from nappingrl.arrays import Actions, Decision, Flags, Keys, Observations, Rows, Transition, take
+from nappingrl.arrays import Actions, Decision, Flags, Keys, Observations, Rows, Transition, arrays_of, take
 from nappingrl.calibration import Calibration
 from nappingrl.cells import Cells
 from nappingrl.methods.base import Info, Method, Option
 from nappingrl.methods.napping import score_of
+from nappingrl.methods.sets import Sets
 from nappingrl.methods.space import Space
 from nappingrl.streams import Streams
-
-Learned = dict[str, NDArray[Any]]
-"""What a trial has learned in one world (`Cells.state`)."""
 
 
 class NappingUcb(Method):
@@ -51,9 +49,7 @@ class NappingUcb(Method):
         self.calibration = Calibration(n, info.score, float(self.option("false_rate")))
         self._streams = Streams(n)
         self._at = np.full(n, -1)  # the cell that the last action was taken from
-        self.worlds = np.zeros(n, np.int64)
-        """The world whose cells are in force, by trial; there are none in 0, the world before the novelty."""
-        self._sets: list[dict[int, Learned]] = [{} for _ in range(n)]  # of other worlds, until they return
+        self.sets = Sets(n, self.cells.state, self.cells.restore, self.cells.forget)
 
     def start(self, rows: Rows, keys: Keys) -> None:
         """Forget all cells and scores of these rows."""
@@ -61,22 +57,16 @@ class NappingUcb(Method):
         self._streams.start(rows, keys)
         self.cells.forget(rows)
         self.calibration.start(rows)
-        self.worlds[rows], self._at[rows] = 0, -1
-        for row in rows:
-            self._sets[row] = {}
+        self.sets.start(rows)
+        self._at[rows] = -1
 
     def enter(self, rows: Rows, worlds: Rows) -> None:
         """Calibrate where the known world is left; put away the cells of a world, take out those of a known one."""
+        self._at[rows] = -1
         for row, world in zip(rows.tolist(), worlds.tolist(), strict=True):
-            old, sets = int(self.worlds[row]), self._sets[row]
-            if old:
-                sets[old] = self.cells.state(row)
-                self.cells.forget(np.array([row]))
-            else:
+            if self.sets.worlds[row] == 0:
                 self.calibration.settle(row)
-            self.worlds[row], self._at[row] = world, -1
-            if world in sets:
-                self.cells.restore(row, sets.pop(world))
+            self.sets.enter(row, world)
 
     def act(self, rows: Rows, observations: Observations, decision: Decision) -> Actions:
         """The best action of the cell; the cell is kept for `learn`, so that the search runs once a step."""
@@ -98,7 +88,7 @@ class NappingUcb(Method):
         """Before the novelty watch what the agent scores, after it learn what each action scores."""
         super().learn(rows, transition, detected)
         t, scores = transition, score_of(self.info.score, transition)
-        known = self.worlds[rows] == 0
+        known = self.sets.worlds[rows] == 0
         if known.any():
             self.calibration.watch(rows[known], scores[known])
         if not detected.any():
@@ -114,7 +104,7 @@ class NappingUcb(Method):
 
     def end_episode(self, rows: Rows) -> None:
         """Scores of the next episode have none before them."""
-        self.calibration.end_episode(rows, self.worlds[rows] == 0)
+        self.calibration.end_episode(rows, self.sets.worlds[rows] == 0)
 
     def regions(self, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Cells held, and those that know no action that is good enough and have some left to try."""
@@ -126,30 +116,17 @@ class NappingUcb(Method):
 
     def known(self, row: int) -> dict[int, int]:
         """Cells of each world."""
-        found = {world: len(learned["wanted"]) for world, learned in self._sets[row].items()}
-        return dict(sorted((found | {int(self.worlds[row]): int(self.cells.n_cells[row])}).items()))
+        return self.sets.known(row)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Worlds, random streams, scores, and the cells of every world of every trial."""
-        state: dict[str, NDArray[Any]] = {
-            "worlds": self.worlds, "keys": self._streams.keys, "draws": self._streams.draws,
-        }  # fmt: skip
-        state |= {f"calibration.{name}": array for name, array in self.calibration.arrays().items()}
-        for row, sets in enumerate(self._sets):
-            for world, learned in (sets | {int(self.worlds[row]): self.cells.state(row)}).items():
-                state |= {f"{row}/{world}/{name}": array for name, array in learned.items()}
-        return state
+        streams: dict[str, NDArray[Any]] = {"keys": self._streams.keys, "draws": self._streams.draws}
+        scores = {f"calibration.{name}": array for name, array in arrays_of(self.calibration).items()}
+        return self.sets.state() | streams | scores
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Go on where `state` was taken."""
-        self.worlds[:], self._streams.keys[:], self._streams.draws[:] = state["worlds"], state["keys"], state["draws"]
-        for name, array in self.calibration.arrays().items():
+        self.sets.restore(state)
+        self._streams.keys[:], self._streams.draws[:] = state["keys"], state["draws"]
+        for name, array in arrays_of(self.calibration).items():
             array[:] = state[f"calibration.{name}"]
-        found: list[dict[int, Learned]] = [{} for _ in range(self.n)]
-        for key, array in state.items():
-            if key.count("/") == 2:
-                trial, world, name = key.split("/")
-                found[int(trial)].setdefault(int(world), {})[name] = array
-        for row, sets in enumerate(found):
-            self.cells.restore(row, sets.pop(int(self.worlds[row])))
-            self._sets[row] = sets

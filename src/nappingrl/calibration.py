@@ -11,7 +11,6 @@ hand: what counts is not that pushes have become weaker, but that they go the wr
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nappingrl.arrays import Flags, Floats, Rows
 from nappingrl.score import Score

@@ -354,10 +354,10 @@ def test_episodes_with_the_agent_are_the_literal_loop(seed: int, endings: Ending
     rules = [Rule(FROZEN, np.zeros((1, 1))), Rule(REMAP, np.array([[1.0, 0.0]]))]
     full = [literal_with_agent(model, endings, order, starts, noise) for order in ([0, 1], [1, 0])]
     arguments = (model, endings, line_agent(), Pushes(FACTS), rules, starts, noise)
-    np.testing.assert_allclose(imagine_with_agent(*arguments, 1.0, np.inf), full, atol=1e-9)
+    np.testing.assert_allclose(imagine_with_agent(*arguments, 1.0, np.full(len(rules), np.inf)), full, atol=1e-9)
     if max(endings.rewards.tolist(), default=0.0) <= 0:
         least = float(np.mean(full)) + offset
-        for found, expected in zip(imagine_with_agent(*arguments, 0.0, least), full, strict=True):
+        for found, expected in zip(imagine_with_agent(*arguments, 0.0, np.full(len(rules), least)), full, strict=True):
             if expected >= least:
                 assert found == pytest.approx(expected, abs=1e-9)
             else:

@@ -1,7 +1,6 @@
 """A detector that looks at which observations are seen, each feature for itself."""
 
 from collections.abc import Mapping
-from math import log, log1p, pi, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from nappingrl.arrays import Flags, Floats, Rows, Transition
 from nappingrl.detect.calibrated import Calibrated
+from nappingrl.detect.tails import gumbel_limit
 from nappingrl.errors import BadSpecError
 from nappingrl.facts import Facts
 
@@ -153,9 +153,7 @@ def limits(held_out: Floats, rate: float) -> Floats:
     cannot be exceeded: where episodes differ that much from each other anyway, a feature says nothing.
     """
     stretched = np.arctanh(np.minimum(held_out, _FAR))
-    spread = np.maximum(stretched.std(axis=0, ddof=1), _LEAST_SPREAD)
-    beta = spread * sqrt(6) / pi
-    found: Floats = np.tanh(stretched.mean(axis=0) + beta * (-log(-log1p(-rate)) - np.euler_gamma))
+    found: Floats = np.tanh(gumbel_limit(stretched, rate, _LEAST_SPREAD))
     return found
 
 

@@ -1,14 +1,20 @@
 """Novelty by one-step prediction: the world no longer does what a model of it, fitted before, expects.
 
 Calibration. Over the episodes before the novelty a model is fitted and judged on episodes that it was not fitted to
-(eight folds). A step's surprise is its largest residual over the observations, each in units of its usual size; an
-episode's is its second largest step. The tail of the episodes' surprises (Hill's estimator on their upper quarter)
-gives the limit that an episode of the unchanged world exceeds with probability `false_alarms`, but at most ten times
-the largest surprise. Two steps of one episode
-beyond it are an alarm, or one that is ten times beyond it.
+(eight folds). Two things are an alarm, each with a limit that an episode of the unchanged world exceeds with
+probability `false_alarms`:
 
-Worlds are known again: the way back when steps have not surprised for so long that the new world would hardly do so;
-a novelty met before when its own model explains the steps that raised the alarm.
+- Surprise. A step's is its largest residual over the observations, each in units of its usual size; an episode's is its
+  second largest step. The limit follows from the tail of the episodes' surprises (Hill's estimator on their upper
+  quarter), but is at most ten times the largest. Two steps of one episode beyond it are an alarm, or one that is ten
+  times beyond it.
+- Drift: residuals that are small but go with what was done. Over an episode the products of residual and push are
+  summed, and divided by the root of the sum of their squares. The limit follows from a Gumbel distribution with the
+  mean and spread of the episodes' largest.
+
+Worlds are known again: the way back when steps have not surprised for so long that the new world would hardly do so
+(after an alarm by drift: when a whole episode drifts no more than usual); a novelty met before when its own model
+explains the steps that raised the alarm.
 """
 
 from collections.abc import Mapping
@@ -20,6 +26,7 @@ from numpy.typing import NDArray
 
 from nappingrl.arrays import Floats, Rows, Transition
 from nappingrl.detect.base import Detector
+from nappingrl.detect.tails import gumbel_limit, hill_limit
 from nappingrl.dynamics.features import design, make_frame
 from nappingrl.dynamics.memory import Memory, Seen
 from nappingrl.dynamics.model import Prior, bounds, is_free, ridge
@@ -30,6 +37,8 @@ from nappingrl.facts import Facts
 CALIBRATION = 40
 """Episodes to calibrate on where nobody says when the novelty comes."""
 FOLDS = 8
+MOST = 20_000
+"""Transitions that are remembered: where episodes are thinned, their largest surprises are lost, and limits too low."""
 FEWEST = 100
 """Transitions to calibrate on; with fewer there is no limit, and no alarm."""
 ALARM, FAR = 2, 10.0
@@ -47,6 +56,10 @@ LATEST = 8
 """Steps by which a known world is recognised."""
 LEAST_LIMIT, MOST_LIMIT = 5.0, 10.0
 """No limit is below so many times the usual size of a residual, nor above so many times the largest surprise."""
+EVIDENCE, LEAST_DRIFT = 30.0, 4.0
+"""Added to the sum of squares, so that a few steps are no drift; and the least limit of drift."""
+MARGIN = 1.2
+"""The curves of the model go on beyond what was seen by this factor: at its edge they are still right."""
 BEYOND, MOST_BEYOND = 100.0, 10.0
 """Outside the range of the calibration residuals may be larger: by so many times per range that a state is outside, and
 by so many times at most."""
@@ -66,13 +79,18 @@ class Residual(Detector):
         self.facts, self.false_alarms = facts, false_alarms
         self._pushes, d = Pushes(facts), len(facts.observation_low)
         self._low, self._high = bounds(facts)
-        self._memory = Memory(n, d, self._pushes.size)
+        self._memory = Memory(n, d, self._pushes.size, most=MOST)
         n_features = make_frame(np.zeros(d), np.ones(d), True).n_shared + self._pushes.size * (d + 1)
         self._weights = np.zeros((n, KNOWN + 1, n_features, d))
         """Of the world before the novelty, and of those met since."""
         self._centre, self._scale = np.zeros((n, d)), np.ones((n, d))
         self._has_products, self._stops = np.zeros(n, np.bool_), np.ones((n, d), np.bool_)
         self._usual, self._limit = np.ones((n, d)), np.full(n, np.inf)
+        self._drift_limit, self._usual_drift = np.full((2, n), np.inf)
+        self._is_drift = np.zeros(n, np.bool_)  # whether the last alarm was by drift
+        self._sums, self._squares = np.zeros((2, n, d, self._pushes.size))
+        self._drift = np.zeros(n)
+        """The largest of this episode."""
         self._is_calibrated, self._first = np.zeros(n, np.bool_), np.zeros(n, np.int64)
         self._episode = np.zeros(n, np.int64)
         self._n_known, self._n_steps = np.zeros(n, np.int64), np.zeros(n, np.int64)
@@ -94,9 +112,10 @@ class Residual(Detector):
         super().start(rows, episode)
         self._memory.clear(rows)
         self._ring.clear(rows)
-        self._is_calibrated[rows], self._limit[rows] = False, np.inf
+        self._is_calibrated[rows], self._limit[rows], self._drift_limit[rows] = False, np.inf, np.inf
+        self._forget_episode(rows)
         self._first[rows] = self._episode[rows] = episode
-        self._n_known[rows] = self._n_steps[rows] = self._n_beyond[rows] = self._calm[rows] = 0
+        self._n_known[rows] = self._n_steps[rows] = self._calm[rows] = 0
         self._changed[rows] = 0.0
 
     def step(self, rows: Rows, transition: Transition) -> None:
@@ -114,34 +133,45 @@ class Residual(Detector):
             return
         rows, states, nexts, moves = rows[judged], states[judged], nexts[judged], moves[judged]
         self._ring.add(rows, states, moves, nexts, t.rewards[judged], t.terminated[judged], self._episode[rows])
-        surprises = self._surprises(rows, 0, states, moves, nexts)
+        residuals = self._residuals(rows, 0, states, moves, nexts)
+        self._watch_drift(rows, residuals, moves)
+        surprises = np.abs(residuals)
         most = surprises.max(axis=1)
         beyond = most > self._limit[rows]
         self._n_beyond[rows] += beyond.astype(np.int64) + (most > FAR * self._limit[rows])
         self._changed[rows] += np.where(beyond[:, None] & (surprises > self._limit[rows, None]), surprises, 0.0)
-        z = np.abs(states - self._centre[rows]) / self._scale[rows]
+        z = MARGIN * np.abs(states - self._centre[rows]) / self._scale[rows]
         says = beyond | ((most > 0) & (z <= 1).all(axis=1))  # a step at a bound or outside the range says nothing
         self._calm[rows] = np.where(beyond, 0, self._calm[rows] + says)
         self._n_steps[rows] += says
         away = self.world[rows] > 0
-        for row in rows[~away & (self._n_beyond[rows] >= ALARM)].tolist():
+        is_drift = self._drift[rows] > self._drift_limit[rows]
+        self._is_drift[rows[~away]] = (is_drift & (self._n_beyond[rows] < ALARM))[~away]
+        for row in rows[~away & (is_drift | (self._n_beyond[rows] >= ALARM))].tolist():
             self._leave(row)
         share = 1 / np.minimum(self._n_steps[rows] + 1, RATE_STEPS)
         is_new = away & (beyond | (self._calm[rows] < 2))
         self._rate[rows] = np.where(is_new, self._rate[rows] * (1 - share) + share * beyond, self._rate[rows])
         unlikely = self._calm[rows] * np.log1p(-np.clip(self._rate[rows], 1e-3, 0.95)) < np.log(DOUBT)
-        for row in rows[away & unlikely].tolist():
-            self._come_back(row)
+        for row in rows[away & unlikely & ~self._is_drift[rows]].tolist():
+            self._come_back(row, int(self._calm[row]))
 
     def end_episode(self, rows: Rows, returns: Floats, next_episodes: Rows) -> None:
         """Calibrate after the last episode before the novelty; forget a single surprise."""
-        self._n_beyond[rows] = 0
-        self._ring.clear(rows)
+        is_over = (self.world[rows] > 0) & self._is_drift[rows] & (self._n_beyond[rows] == 0)
+        for row in rows[is_over & (self._drift[rows] < self._usual_drift[rows])].tolist():
+            self._come_back(row, int((self._memory.read(row).episodes == self._episode[row]).sum()))
+        self._forget_episode(rows)
         self._episode[rows] = next_episodes
         due = np.where(self._first[rows] < 0, next_episodes >= 0, next_episodes - self._first[rows] >= CALIBRATION)
         for row in rows[due & ~self._is_calibrated[rows]].tolist():
             self._calibrate(row, self._memory.read(row))
             self._memory.clear(np.array([row]))
+
+    def _forget_episode(self, rows: Rows) -> None:
+        self._n_beyond[rows] = 0
+        self._sums[rows], self._squares[rows], self._drift[rows] = 0.0, 0.0, 0.0
+        self._ring.clear(rows)
 
     def explain(self, row: int) -> str:
         """Which observations changed, the most surprising first."""
@@ -165,9 +195,9 @@ class Residual(Detector):
         seen = seen.at(prior.are_free(seen.nexts))
         if len(seen.rewards) < FEWEST:
             return
-        self._centre[row], self._scale[row] = prior.centre, prior.reach
+        self._centre[row], self._scale[row] = prior.centre, MARGIN * prior.reach
         self._has_products[row] = prior.has_products
-        frame = prior.frame(prior.reach)
+        frame = prior.frame(self._scale[row])
         x, y, penalty = design(frame, seen.states, seen.pushes), seen.nexts - seen.states, prior.penalty(frame)
         episodes = np.unique(seen.episodes)
         fold = np.searchsorted(episodes, seen.episodes) % FOLDS
@@ -176,13 +206,18 @@ class Residual(Detector):
         for k in range(min(FOLDS, len(episodes))):
             held = fold == k
             weights = np.linalg.solve(gram - x[held].T @ x[held], moment - x[held].T @ y[held])
-            errors[held] = np.abs(y[held] - x[held] @ weights)
+            errors[held] = y[held] - x[held] @ weights
         usual = np.sqrt((errors**2).mean(axis=0)) + 1e-3 * y.std(axis=0) + 1e-9
         self._usual[row] = usual
-        surprise = (errors / usual).max(axis=1)
-        second = np.array([np.sort(surprise[seen.episodes == e])[-ALARM:][0] for e in episodes])
-        limit = min(tail_limit(second, self.false_alarms), MOST_LIMIT * float(second.max()))
+        surprise = np.abs(errors / usual).max(axis=1)
+        each = [seen.episodes == e for e in episodes]
+        second = np.array([np.sort(surprise[at])[-ALARM:][0] for at in each])
+        limit = min(hill_limit(second, self.false_alarms), MOST_LIMIT * float(second.max()))
         self._limit[row] = max(limit, LEAST_LIMIT)
+        drifts = np.array([_largest_drift(errors[at] / usual, seen.pushes[at]) for at in each])
+        if len(drifts) > 1:
+            self._drift_limit[row] = max(float(gumbel_limit(drifts, self.false_alarms)), LEAST_DRIFT)
+            self._usual_drift[row] = max(float(drifts.mean() + drifts.std()), LEAST_DRIFT / 2)
         self._weights[row, 0, : x.shape[1]] = np.linalg.solve(gram, moment)
 
     # --------------------------------------------------------------------------------------------------- worlds
@@ -209,12 +244,13 @@ class Residual(Detector):
     def _surprise(self, row: int, world: int, seen: Seen) -> float:
         """The median surprise of these steps in a world."""
         rows = np.full(len(seen.rewards), row)
-        return float(np.median(self._surprises(rows, world, seen.states, seen.pushes, seen.nexts).max(axis=1)))
+        residuals = self._residuals(rows, world, seen.states, seen.pushes, seen.nexts)
+        return float(np.median(np.abs(residuals).max(axis=1)))
 
-    def _come_back(self, row: int) -> None:
-        """The world is as before again; keep a model of the one that is left."""
+    def _come_back(self, row: int, n_calm: int) -> None:
+        """The world has been as before for so many steps; keep a model of the one that is left."""
         seen = self._memory.read(row)
-        seen = seen.at(slice(0, max(0, len(seen.rewards) - int(self._calm[row]))))
+        seen = seen.at(slice(0, max(0, len(seen.rewards) - n_calm)))
         if len(seen.rewards) >= LATEST:
             frame = make_frame(self._centre[row], self._scale[row], bool(self._has_products[row]))
             x, y = design(frame, seen.states, seen.pushes), seen.nexts - seen.states
@@ -226,13 +262,22 @@ class Residual(Detector):
         self.world[row] = 0
         self._n_beyond[row] = 0
 
-    def _surprises(
+    def _watch_drift(self, rows: Rows, residuals: NDArray[np.float64], moves: NDArray[np.float64]) -> None:
+        products = residuals[:, :, None] * moves[:, None, :]
+        self._sums[rows] += products
+        self._squares[rows] += products**2
+        drifts = (np.abs(self._sums[rows]) / np.sqrt(self._squares[rows] + EVIDENCE)).max(axis=2)
+        drifting = drifts > np.maximum(self._drift_limit[rows], self._drift[rows])[:, None]
+        self._changed[rows] += np.where(drifting, drifts, 0.0)
+        self._drift[rows] = np.maximum(self._drift[rows], drifts.max(axis=1))
+
+    def _residuals(
         self, rows: Rows, world: int, states: NDArray[Any], moves: NDArray[np.float64], nexts: NDArray[Any]
     ) -> NDArray[np.float64]:
         """(m, d) residuals in units of their usual size; 0 where the step touched a bound."""
         out = np.empty((len(rows), len(self._low)))
         nexts = nexts.astype(np.float64)
-        _residuals(
+        _write_residuals(
             self._weights, self._centre, self._scale, self._has_products, self._usual, rows, world,
             states.astype(np.float64), moves, nexts, out,
         )  # fmt: skip
@@ -260,7 +305,8 @@ class Residual(Detector):
 
 
 _STATE = ("weights", "centre", "scale", "has_products", "stops", "usual", "limit", "is_calibrated", "first", "episode",
-          "n_known", "level", "n_steps", "n_beyond", "calm", "rate", "changed")  # fmt: skip
+          "n_known", "level", "n_steps", "n_beyond", "calm", "rate", "changed", "drift_limit",
+          "usual_drift", "is_drift", "sums", "squares", "drift")  # fmt: skip
 
 
 def _slot(world: int) -> int:
@@ -268,20 +314,15 @@ def _slot(world: int) -> int:
     return 0 if world == 0 else 1 + (world - 1) % KNOWN
 
 
-def tail_limit(values: Floats, probability: float) -> float:
-    """The value that another one exceeds with this probability, if the tail of these goes on as it begins."""
-    ordered = np.sort(np.maximum(values, 1e-12))[::-1]
-    n = len(ordered)
-    k = max(1, n // 4)
-    if k >= n:
-        return float(2 * ordered[0])
-    index = float(np.log(ordered[:k] / ordered[k]).mean())
-    # The mean over what the index may be, known from k values: its power of e is that of a gamma variable.
-    return float(ordered[k] * np.exp(k * index * ((k / (n * probability)) ** (1 / k) - 1)))
+def _largest_drift(residuals: NDArray[np.float64], moves: NDArray[np.float64]) -> float:
+    """The largest drift at any step of an episode."""
+    products = residuals[:, :, None] * moves[:, None, :]
+    sums, squares = np.cumsum(products, axis=0), np.cumsum(products**2, axis=0)
+    return float((np.abs(sums) / np.sqrt(squares + EVIDENCE)).max())
 
 
 @njit(cache=True)
-def _residuals(
+def _write_residuals(
     weights: NDArray[np.float64], centre: NDArray[np.float64], scale: NDArray[np.float64],
     has_products: NDArray[np.bool_], usual: NDArray[np.float64], rows: Rows, world: int, states: NDArray[np.float64],
     moves: NDArray[np.float64], nexts: NDArray[np.float64], out: NDArray[np.float64],
@@ -293,10 +334,10 @@ def _residuals(
         x = design(frame, states[k : k + 1], moves[k : k + 1])[0]
         outside = 0.0
         for i in range(d):
-            outside = max(outside, abs(states[k, i] - centre[row, i]) / scale[row, i] - 1.0)
+            outside = max(outside, MARGIN * abs(states[k, i] - centre[row, i]) / scale[row, i] - 1.0)
         tolerance = min(1 + BEYOND * outside, MOST_BEYOND)
         for i in range(d):
             change = 0.0
             for f in range(x.shape[0]):
                 change += weights[row, world, f, i] * x[f]
-            out[k, i] = abs(states[k, i] + change - nexts[k, i]) / usual[row, i] / tolerance
+            out[k, i] = (nexts[k, i] - states[k, i] - change) / usual[row, i] / tolerance

@@ -25,6 +25,8 @@ FEWEST, LATEST = 2, 400
 """Transitions that are needed to say so, for each weight; and how many of the latest are looked at."""
 MOSTLY_FREE = 0.05
 """An observation that lies at a bound in all but this share of the steps is a flag."""
+RARELY_FREE = 0.3
+"""Where no more than this share of the steps is free, bounds are where this world is played: nothing stops there."""
 N_PRIOR = 1000
 """Transitions before the novelty that are fitted."""
 NOISE = 0.02
@@ -82,6 +84,7 @@ class Prior:
         self.reach = np.maximum(np.abs(seen.states - self.centre).max(axis=0), 1e-9)
         self.stops = is_free(seen.nexts, self.low, self.high).mean(axis=0) > MOSTLY_FREE
         """Which observations stop at their bounds now and then; a flag that mostly lies there does not."""
+        self.stops &= self.are_free(seen.nexts).mean() > RARELY_FREE
         free = self.are_free(seen.nexts)
         self._free = seen.at(np.flatnonzero(free)[:: max(1, int(free.sum()) // N_PRIOR)])
         self._weights: tuple[Floats, NDArray[np.float64]] | None = None

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.agents.base import Agent
+from nappingrl.arrays import Floats
 from nappingrl.dynamics.model import Model, imagine_each
 from nappingrl.dynamics.pushes import Pushes
 from nappingrl.foresight.endings import Endings
@@ -13,12 +14,12 @@ from nappingrl.foresight.search import endings_of
 
 def imagine_with_agent(
     model: Model, endings: Endings, agent: Agent, pushes: Pushes, rules: list[Rule],
-    starts: NDArray[np.float64], noise: NDArray[np.float64], per_step: float, least: float,
+    starts: NDArray[np.float64], noise: NDArray[np.float64], per_step: float, least: Floats,
 ) -> list[float]:  # fmt: skip
     """The mean return of each rule (frozen, remap or residual) over the starts.
 
     Where no step earns anything (`per_step` <= 0) a rule is given up when it has lost so much that its mean is below
-    `least`: then the number returned is more than it would earn.
+    its `least`: then the number returned is more than it would earn.
     """
     n_rules, n_starts, d = len(rules), *starts.shape
     states = np.tile(starts, (n_rules, 1))
@@ -37,7 +38,8 @@ def imagine_with_agent(
         totals[running] += rewards
         running = running[ended < 0]
         if per_step <= 0:
-            running = running[totals.reshape(n_rules, n_starts).mean(axis=1)[running // n_starts] >= least]
+            is_hopeless = totals.reshape(n_rules, n_starts).mean(axis=1) < least
+            running = running[~is_hopeless[running // n_starts]]
         if not len(running):
             break
     means: list[float] = totals.reshape(n_rules, n_starts).mean(axis=1).tolist()

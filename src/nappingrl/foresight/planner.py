@@ -30,7 +30,7 @@ GAINS = (-1.0, 0.5, 1.5, 2.0)
 N_RESIDUALS, RESIDUAL_STEPS = 20, (0.3, 0.1, 0.03)
 """Residuals on a continuous action that are tried: gains, and how many random ones with which deviations."""
 HOPELESS = 2.0
-"""What loses more than the best rule by so many times its worth is not imagined to its end."""
+"""A known rule that loses more than the new one by so many times its worth is not imagined to its end."""
 UNEXPLAINED = 0.1
 """The share of endings that may be unexplained; with more the imagined world is not trusted."""
 
@@ -124,9 +124,11 @@ class Planner:
         """Compare the frozen agent, the rules that are remembered, and new ones."""
         own = [rule for rule in self.rules if rule.kind in (LINEAR, QUADRATIC)]
         new = [self._search(LINEAR, [rule for rule in own if rule.kind == LINEAR], *world)]
-        asking = [self.frozen, *(rule for rule in self.rules if rule.kind in (REMAP, RESIDUAL))]
-        asking += self._variants([rule.theta for rule in asking[1:]])
-        least = new[0].expected - HOPELESS * abs(new[0].expected)
+        known = [self.frozen, *(rule for rule in self.rules if rule.kind in (REMAP, RESIDUAL))]
+        tried = self._variants([rule.theta for rule in known[1:]])
+        asking = known + tried
+        least = np.full(len(asking), new[0].expected)  # what is tried and earns less than the new rule is not taken
+        least[: len(known)] -= HOPELESS * abs(new[0].expected)
         totals = imagine_with_agent(
             model, endings, self.agent, self.pushes, asking, starts, noise, max(world[5:]), least
         )
@@ -145,7 +147,6 @@ class Planner:
             rule.expected = worth(
                 model, endings, rule.kind, rule.theta, is_discrete, starts, noise, *world[4:], -np.inf
             )
-        tried = [rule for rule in asking[1:] if rule not in self.rules]
         if tried:
             new.append(max(tried, key=lambda rule: rule.expected))
         self._decide([rule for rule in new if not any(rule is old for old in self.rules)])

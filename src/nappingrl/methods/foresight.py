@@ -160,19 +160,19 @@ class Foresight(Method):
         return Planner(self.agent, Prior(before, self.facts), self.facts, key)
 
     def _first_anomalous(self, row: int, seen: Seen) -> int:
-        """The first episode of the changed world: all from it on have steps that the older ones do not explain."""
+        """The first episode of the changed world: this one, or the first of those that older ones do not explain."""
         now = int(self._episodes[row])
         is_old = seen.episodes < now - RECENT
         if is_old.sum() < FEWEST:
             is_old = seen.episodes < now
         if is_old.sum() < FEWEST:
-            return now + 1
+            return now
         old = seen.at(is_old)
         prior = Prior(old, self.facts)
         model = fit(prior)
         usual = np.abs(predict(model, old) - old.nexts).max(axis=0) + 1e-3 * (old.nexts - old.states).std(axis=0) + 1e-9
-        first = now + 1
-        for episode in sorted(set(seen.episodes[~is_old].tolist()), reverse=True):
+        first = now
+        for episode in sorted(set(seen.episodes[~is_old & (seen.episodes < now)].tolist()), reverse=True):
             part = seen.at(seen.episodes == episode)
             strange = (np.abs(predict(model, part) - part.nexts) > ANOMALOUS * usual).any(axis=1)
             if strange.sum() < min(2, len(strange)):

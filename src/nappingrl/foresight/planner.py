@@ -16,8 +16,10 @@ from nappingrl.foresight.imagined import imagine_with_agent
 from nappingrl.foresight.rules import FROZEN, LINEAR, QUADRATIC, REMAP, RESIDUAL, Rule, n_terms, remaps
 from nappingrl.foresight.search import REACH, RETURN, search, worth
 
-N_STARTS = 6
-"""Imagined episodes per rule."""
+N_STARTS, N_EXPLORING = 6, 2
+"""Imagined episodes per rule; and of one that only gets about."""
+N_RICHER = 6
+"""Searches for a richer rule in vain, after which there are no more."""
 N_FIRST, N_MORE, N_ROUNDS, N_MUTANTS = 150, 60, 4, 30
 """Random rules (the first time, and later), and how often how many mutations of the best are tried."""
 N_REMEMBERED = 6
@@ -48,6 +50,7 @@ class Planner:
         self.is_exploring = False
         """Whether the rule in force only gets about, for no ending is known yet."""
         self.n_plans = 0
+        self._n_in_vain = 0
         self._errors: list[float] = []
         self._random = np.random.Generator(np.random.Philox(key=key))
 
@@ -75,7 +78,8 @@ class Planner:
         rewards = np.concatenate([self.prior.seen.rewards, seen.rewards])
         world = (model, endings, some, noise, goal, float(rewards.max()), greatest_last_reward(endings))
         if goal == REACH:
-            self.current, self.is_exploring = self._search(LINEAR, [], *world), True
+            few = (model, endings, some[:N_EXPLORING], noise[:N_EXPLORING], *world[4:])
+            self.current, self.is_exploring = self._search(LINEAR, [], *few), True
             return
         self.is_exploring = False
         self._choose(model, endings, some, noise, world)
@@ -137,11 +141,14 @@ class Planner:
         if (
             new[0].expected <= self.frozen.expected + GAIN * abs(self.frozen.expected)
             and len(self.scale) <= MOST_SQUARED
+            and self._n_in_vain < N_RICHER
         ):
             # The simplest rules do not pay: richer ones may, if they pay twice the margin more.
             found = self._search(QUADRATIC, [rule for rule in own if rule.kind == QUADRATIC], *world)
+            self._n_in_vain += 1
             if found.expected > new[0].expected + 2 * GAIN * abs(new[0].expected):
                 new.append(found)
+                self._n_in_vain = 0
         for rule in own:
             is_discrete = not self.pushes.is_continuous
             rule.expected = worth(

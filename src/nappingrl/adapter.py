@@ -194,6 +194,9 @@ class NappingAgent:
     def begin_episode(self, env: int = 0) -> None:
         """An environment was reset: what its unfinished episode had earned is forgotten."""
         self._returns[env], self._is_fresh[env] = 0.0, False
+        rows = np.array([env])
+        self.method.abandon(rows)
+        self.detector.abandon(rows)
 
     def explain(self, env: int = 0) -> list[Rule]:
         """The principles learned so far as readable rules, the most visited first."""
@@ -244,7 +247,7 @@ class NappingAgent:
     def save(self, path: str | Path) -> Path:
         """Write a zip of JSON and npz (no pickle): settings, principles, and the base model by path and sha256."""
         if type(self.method).state is Method.state and not isinstance(self.method, Frozen):
-            raise BadSpecError(f"method '{self.config['method']}' cannot be saved; allowed: napping, frozen")
+            raise BadSpecError(f"method '{self.config['method']}' cannot be saved; allowed: napping, napping-ucb, foresight, frozen")
         settings = {
             "nappingrl": nappingrl.__version__,
             "agent": {"name": self.agent.name, "model": self._reference, "sha256": self.agent.sha256},

@@ -43,6 +43,9 @@ class Detector:
     def end_episode(self, rows: Rows, returns: Floats, next_episodes: Rows) -> None:
         """An episode ended with this return; judged before the next one begins."""
 
+    def abandon(self, rows: Rows) -> None:
+        """The episode under way, if there is one, will not be finished: another begins."""
+
     def explain(self, row: int) -> str:
         """What has changed, in words; empty where the detector cannot tell."""
         return ""

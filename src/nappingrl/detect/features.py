@@ -68,6 +68,10 @@ class KsFeatures(Calibrated):
         self._points[rows], self._limits[rows], self._gaps[rows] = np.inf, np.nan, 0.0
         self._empty_window(rows)
 
+    def abandon(self, rows: Rows) -> None:
+        """Its observations are forgotten."""
+        self._empty_window(rows)
+
     def _empty_window(self, rows: Rows) -> None:
         self._window[rows] = np.inf
         self._stride[rows], self._steps[rows], self._filled[rows] = 1, 0, 0

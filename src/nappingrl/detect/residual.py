@@ -168,6 +168,10 @@ class Residual(Detector):
             self._calibrate(row, self._memory.read(row))
             self._memory.clear(np.array([row]))
 
+    def abandon(self, rows: Rows) -> None:
+        """Its surprises and its drift are forgotten."""
+        self._forget_episode(rows)
+
     def _forget_episode(self, rows: Rows) -> None:
         self._n_beyond[rows] = 0
         self._sums[rows], self._squares[rows], self._drift[rows] = 0.0, 0.0, 0.0

@@ -1,6 +1,7 @@
 """The planner of one trial in one changed world: fits it, imagines it, and chooses between the agent and a rule."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +50,6 @@ class Planner:
         self.current = self.frozen
         self.is_exploring = False
         """Whether the rule in force only gets about, for no ending is known yet."""
-        self.n_plans = 0
         self._n_in_vain = 0
         self._errors: list[float] = []
         self._random = np.random.Generator(np.random.Philox(key=key))
@@ -62,7 +62,6 @@ class Planner:
 
     def replan(self, seen: Seen, starts: NDArray[np.float64], now: Floats | None = None) -> None:
         """Choose again; `starts` are states in which episodes began, `now` the state of an episode under way."""
-        self.n_plans += 1
         model = fit(self.prior, seen)
         endings = find_endings([self.prior.seen, seen], model.frame.centre, model.frame.scale, self._horizon(seen))
         self._rescale(model)
@@ -195,6 +194,44 @@ class Planner:
                 self.rules.append(rule)
                 best = rule
         self.current = best
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """All that is known and remembered, as named arrays, so that it can be saved."""
+        rules = [self.frozen, *self.rules]
+        is_apart = not any(rule is self.current for rule in rules)  # a rule that only gets about is not remembered
+        rules += [self.current] if is_apart else []
+        current = next(i for i, rule in enumerate(rules) if rule is self.current)
+        numbers = [len(self.rules), current, self.is_exploring, self._n_in_vain]
+        state: dict[str, NDArray[Any]] = {f"before.{name}": a for name, a in self.prior.seen._asdict().items()}
+        state |= {"scale": self.scale, "numbers": np.array(numbers), "errors": np.array(self._errors, np.float64)}
+        for i, rule in enumerate(rules):
+            state[f"theta.{i}"], state[f"returns.{i}"] = rule.theta, np.array(rule.returns, np.float64)
+            state[f"worth.{i}"] = np.array([rule.kind, rule.expected, rule.estimate], np.float64)
+        drawn: Any = self._random.bit_generator.state
+        flags = [drawn["buffer_pos"], drawn["has_uint32"], drawn["uinteger"]]
+        inner = drawn["state"]
+        state["random"] = np.concatenate([inner["counter"], inner["key"], drawn["buffer"], np.array(flags, np.uint64)])
+        return state
+
+    @classmethod
+    def restored(cls, agent: Agent, facts: Facts, state: Mapping[str, NDArray[Any]]) -> "Planner":
+        """The planner whose `state` this is."""
+        before = Seen(*(state[f"before.{name}"] for name in Seen._fields))
+        planner = cls(agent, Prior(before, facts), facts, key=0)
+        n_rules, current, is_exploring, planner._n_in_vain = state["numbers"].tolist()
+        rules = []
+        for i in range(max(n_rules, current) + 1):
+            kind, expected, estimate = state[f"worth.{i}"].tolist()
+            rules.append(Rule(int(kind), state[f"theta.{i}"], state[f"returns.{i}"].tolist(), expected, estimate))
+        planner.frozen, planner.rules, planner.current = rules[0], rules[1 : 1 + n_rules], rules[current]
+        planner.is_exploring, planner.scale = bool(is_exploring), state["scale"]
+        planner._errors = state["errors"].tolist()
+        counter, key, buffer, (position, has_one, one) = np.split(state["random"], [4, 6, 10])
+        planner._random.bit_generator.state = {
+            "bit_generator": "Philox", "state": {"counter": counter, "key": key}, "buffer": buffer,
+            "buffer_pos": int(position), "has_uint32": int(has_one), "uinteger": int(one),
+        }  # fmt: skip
+        return planner
 
 
 def _mixed(rule: Rule, error: float) -> float:

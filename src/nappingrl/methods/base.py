@@ -165,6 +165,9 @@ class Method:
         """How much was learned for each world that was met, by its number."""
         return {}
 
+    def abandon(self, rows: Rows) -> None:
+        """The episode under way, if there is one, will not be finished: another begins."""
+
     def state(self) -> dict[str, NDArray[Any]]:
         """What was learned, as named arrays, so that it can be saved."""
         return {}

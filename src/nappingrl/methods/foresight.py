@@ -1,5 +1,6 @@
 """Foresight: fit the changed world, imagine it, and follow a simple rule where it is expected to earn more."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from nappingrl.foresight.planner import Planner
 from nappingrl.foresight.reading import as_cells, in_words
 from nappingrl.foresight.rules import FROZEN, QUADRATIC, act_each, n_terms, shares_of
 from nappingrl.methods.base import Info, Method
+from nappingrl.methods.sets import by_world
 
 FIRST_PLAN = 8
 """Steps in the changed world before the first plan; then plans come at twice as many, and so on."""
@@ -32,6 +34,10 @@ PROBES, LAST_PROBE = 2, 64
 """How often every action must have been executed in the changed world, if need be as a trial, in its first steps."""
 N_STARTS = 64
 """States in which episodes began that are remembered."""
+
+_NOW = -1
+_STATE = ("keys", "worlds", "has_left", "episodes", "totals", "is_first", "next_plan", "n_episodes", "has_switched",
+          "chosen", "kinds", "thetas", "centres", "scales")  # fmt: skip
 
 
 class Foresight(Method):
@@ -260,6 +266,44 @@ class Foresight(Method):
         self._centres[row], self._scales[row] = planner.prior.centre, planner.scale
         a, terms = rule.theta.shape
         self._thetas[row, :a, :terms] = rule.theta
+
+    def abandon(self, rows: Rows) -> None:
+        """What the episode under way has earned says nothing."""
+        for row in rows[~self._is_first[rows]].tolist():
+            self._totals[row], self._has_switched[row], self._probes[row] = 0.0, False, []
+            self._episodes[row] += 1
+        self._is_first[rows] = True
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """What was seen, and what is planned, in every world of every trial."""
+        state: dict[str, NDArray[Any]] = {name: getattr(self, f"_{name}") for name in _STATE}
+        for row in range(self.n):
+            before = self._before[row]
+            state[f"{row}/starts"] = np.array(self._starts[row], np.float64)
+            state[f"{row}/before"] = np.array([list(before), list(before.values())], np.float64)
+            state[f"{row}/probes"] = np.array(self._probes[row], np.int64)
+            sets = self._stored[row] | {_NOW: (self._planners[row], self._memory.read(row))}
+            for world, (planner, seen) in sets.items():
+                state |= {f"{row}/{world}/seen.{name}": array for name, array in seen._asdict().items()}
+                if planner is not None:
+                    state |= {f"{row}/{world}/planner.{name}": array for name, array in planner.state().items()}
+        return state
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on where `state` was taken."""
+        for name in _STATE:
+            getattr(self, f"_{name}")[:] = state[name]
+        for row, sets in enumerate(by_world(state, self.n)):
+            self._starts[row], self._probes[row] = list(state[f"{row}/starts"]), state[f"{row}/probes"].tolist()
+            self._before[row] = {int(episode): float(total) for episode, total in state[f"{row}/before"].T}
+            self._stored[row] = {world: self._restored(arrays) for world, arrays in sets.items()}
+            self._planners[row], seen = self._stored[row].pop(_NOW)
+            self._memory.write(row, seen)
+
+    def _restored(self, arrays: dict[str, NDArray[Any]]) -> tuple[Planner | None, Seen]:
+        seen = Seen(*(arrays[f"seen.{name}"] for name in Seen._fields))
+        planner = {name.removeprefix("planner."): a for name, a in arrays.items() if name.startswith("planner.")}
+        return (Planner.restored(self.agent, self.facts, planner) if planner else None), seen
 
     def table(self, row: int) -> dict[str, NDArray[Any]]:
         """The rule in force as cells."""

@@ -137,6 +137,10 @@ class _Guarding(Method):
         super().end_episode(rows)
         self.guard.end_episode(rows)
 
+    def abandon(self, rows: Rows) -> None:
+        super().abandon(rows)
+        self.guard.returns[rows] = 0.0
+
     def state(self) -> dict[str, NDArray[Any]]:
         return super().state() | {f"guard.{name}": array for name, array in arrays_of(self.guard).items()}
 

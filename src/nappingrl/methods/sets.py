@@ -12,6 +12,16 @@ Learned = dict[str, NDArray[Any]]
 """All that a trial has learned in one world, as named arrays; `wanted` has an entry for each region."""
 
 
+def by_world(state: Mapping[str, NDArray[Any]], n: int) -> list[dict[int, Learned]]:
+    """What was saved as `row/world/name`, for each of n rows by world and name."""
+    found: list[dict[int, Learned]] = [{} for _ in range(n)]
+    for key, array in state.items():
+        if key.count("/") == 2:
+            row, world, name = key.split("/")
+            found[int(row)].setdefault(int(world), {})[name] = array
+    return found
+
+
 class Sets:
     """The sets of n trials, over what reads, writes and forgets the set that is in force."""
 
@@ -55,12 +65,7 @@ class Sets:
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Put back what `state` gave."""
         self.worlds[:] = state["worlds"]
-        found: list[dict[int, Learned]] = [{} for _ in self.worlds]
-        for key, array in state.items():
-            if key.count("/") == 2:
-                trial, world, name = key.split("/")
-                found[int(trial)].setdefault(int(world), {})[name] = array
-        for row, sets in enumerate(found):
+        for row, sets in enumerate(by_world(state, len(self.worlds))):
             self._write(row, sets.pop(int(self.worlds[row])))
             self._others[row] = sets
 

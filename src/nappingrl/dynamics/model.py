@@ -81,7 +81,8 @@ class Prior:
         self.seen, self.facts = seen, facts
         self.low, self.high = bounds(facts)
         self.centre = seen.states.mean(axis=0)
-        self.reach = np.maximum(np.abs(seen.states - self.centre).max(axis=0), 1e-9)
+        reach = np.abs(seen.states - self.centre).max(axis=0)
+        self.reach = np.where(reach > 1e-9, reach, 1.0)  # what has always been the same has no scale
         self.stops = is_free(seen.nexts, self.low, self.high).mean(axis=0) > MOSTLY_FREE
         """Which observations stop at their bounds now and then; a flag that mostly lies there does not."""
         self.stops &= self.are_free(seen.nexts).mean() > RARELY_FREE

@@ -13,7 +13,7 @@ from nappingrl.errors import BadSpecError, UnknownNameError
 from nappingrl.facts import Facts
 from nappingrl.foresight.reading import in_words
 from nappingrl.foresight.rules import LINEAR, REMAP, Rule
-from nappingrl.report.summary import summarise
+from nappingrl.report.summary import final_levels, summarise
 from nappingrl.trials.launch import make_manifest
 from nappingrl.trials.spec import RunSpec
 
@@ -95,6 +95,7 @@ def test_retention_and_recall_by_hand():
     assert found.retention == pytest.approx((500 - 150) / (500 - 100)), "from the third episode on"
     assert found.recall == pytest.approx(1.0)
     assert found.last10_mean == -300.0, "of the first time"
+    assert final_levels(manifest, rows.with_columns(pl.Series("return", returns)))["level"].to_list() == [-300.0]
     assert len(found.mean) == 12
 
 

@@ -171,8 +171,11 @@ def curve(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def final_levels(manifest: Manifest, rows: pl.DataFrame) -> pl.DataFrame:
-    """Per trial: mean return of its last ten episodes, and whether that counts as solved (null: nobody knows)."""
-    last = rows.filter(pl.col("episode") >= 0).filter(pl.col("episode") > pl.col("episode").max() - LAST)
+    """Per trial: mean return of the novelty's last ten episodes, and whether that counts as solved (null: unknown).
+
+    Where the novelty comes twice, those of its first time count.
+    """
+    last = first_time(rows).filter(pl.col("episode") >= 0).filter(pl.col("episode") > pl.col("episode").max() - LAST)
     if manifest.solved_column is None or manifest.solved_level is None:
         solved = pl.lit(None, pl.Boolean)
     else:

@@ -247,7 +247,9 @@ class NappingAgent:
     def save(self, path: str | Path) -> Path:
         """Write a zip of JSON and npz (no pickle): settings, principles, and the base model by path and sha256."""
         if type(self.method).state is Method.state and not isinstance(self.method, Frozen):
-            raise BadSpecError(f"method '{self.config['method']}' cannot be saved; allowed: napping, napping-ucb, foresight, frozen")
+            raise BadSpecError(
+                f"method '{self.config['method']}' cannot be saved; allowed: napping, napping-ucb, foresight, frozen"
+            )
         settings = {
             "nappingrl": nappingrl.__version__,
             "agent": {"name": self.agent.name, "model": self._reference, "sha256": self.agent.sha256},

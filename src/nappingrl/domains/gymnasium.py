@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from nappingrl.arrays import Actions, Flags, Floats, Observations, Rows
 from nappingrl.domains.base import Defaults, Domain, Solved
 from nappingrl.domains.drawing import Canvas
+from nappingrl.domains.energies import ENERGIES
 from nappingrl.errors import BadSpecError
 from nappingrl.facts import Facts
 from nappingrl.novelties.build import change
@@ -171,6 +172,7 @@ def domain_of(env_id: str) -> type[GymnasiumDomain]:
     assert isinstance(observations, Box)
     centre, scale = _measure(observations, seen)
     no_limits = np.zeros(0, np.float32)
+    known = (ENERGIES[env_id],) if env_id in ENERGIES else ()
     body: dict[str, Any] = {
         "__doc__": f"{env_id} of gymnasium.",
         "name": env_id,
@@ -190,11 +192,11 @@ def domain_of(env_id: str) -> type[GymnasiumDomain]:
             name: _as_novelty(name, read_description(text, subject), subject)
             for name, text in _usual(subject, scale).items()
         },
-        "scores": {score.name: score for score in (reward_score(), SURVIVE)},
+        "scores": {score.name: score for score in (*known, reward_score(), SURVIVE)},
         "defaults": Defaults(
             agent="",
             novelty="action-remap" if subject.n_actions else "action-scale",
-            score="reward",
+            score="energy" if known else "reward",
             rule="fallback",
             space="embedding",
             detector="given",

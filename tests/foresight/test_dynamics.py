@@ -174,6 +174,19 @@ def test_predictions_stop_at_the_bounds() -> None:
     np.testing.assert_array_equal(predict(model, out), [[1, 0.5], [-1, -0.5]])
 
 
+def test_a_world_that_explodes_stays_one_of_numbers() -> None:
+    """Each step trebles the state: after 200 of them it would be beyond what a float32 holds."""
+    states = np.random.default_rng(0).uniform(-1, 1, (200, 2))
+    pushes = np.eye(2)[np.arange(200) % 2]
+    seen = seen_of(states, pushes, 3 * states)
+    model = fit(Prior(seen, unbounded(2)), seen)
+    one = seen.at(slice(0, 1))
+    for _ in range(200):
+        one = one._replace(states=predict(model, one))
+    assert np.abs(one.states).max() > 100
+    assert np.abs(one.states).max() <= 1001 * np.abs(states).max()
+
+
 def test_which_observations_touch_their_bounds() -> None:
     nexts = np.array([[0.0, 5.0], [2.0, 5.0], [1.0, -1e9], [1e-9, 0.0]])
     free = is_free(nexts, np.array([0.0, -np.inf]), np.array([2.0, np.inf]))

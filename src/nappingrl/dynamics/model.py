@@ -31,6 +31,9 @@ N_PRIOR = 1000
 """Transitions before the novelty that are fitted."""
 NOISE = 0.02
 """Imagined steps err by at least this share of a typical step."""
+FARTHEST = 1000.0
+"""Imagined observations go no farther from the centre than so many times what was seen: a world that explodes stays
+one of numbers."""
 PRODUCTS_BETTER = 0.5
 """Products of observations are features if they leave less than this share of the error."""
 
@@ -151,8 +154,8 @@ def fit(prior: Prior, seen: Seen | None = None) -> Model:
         np.ascontiguousarray(weights[frame.n_shared :].T.reshape(d + 1, n_pushes, d + 1)),
         follows,
         following,
-        prior.low,
-        prior.high,
+        np.maximum(prior.low, prior.centre - FARTHEST * reach),
+        np.minimum(prior.high, prior.centre + FARTHEST * reach),
         noise,
     )
 

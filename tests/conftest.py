@@ -19,6 +19,7 @@ import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
+from command_line import napping  # noqa: E402, F401
 from nappingrl.agents.base import Agent  # noqa: E402
 from nappingrl.agents.mlp import Layer, MlpAgent  # noqa: E402
 from nappingrl.domains.base import Domain  # noqa: E402

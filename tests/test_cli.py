@@ -3,15 +3,15 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
+from command_line import Done, Napping
 from nappingrl import players
 from nappingrl.agents import zoo_names
-from nappingrl.cli import main
 from nappingrl.domains.cartpole import CartPole
 from nappingrl.registry import detectors, domains, methods
 from nappingrl.trials.store import RunFolder
@@ -27,37 +27,6 @@ NUMBERS = SUMMARY - {
     "domain", "agent", "method", "novelty", "trials", "seed", "seconds", "by_novelty", "ceiling", "role",
     "return_range", "diverged",
 }  # fmt: skip
-
-
-class Done(NamedTuple):
-    """How a command ended."""
-
-    status: int
-    out: str
-    err: str
-
-
-Napping = Callable[..., Done]
-
-
-@pytest.fixture
-def napping(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Napping:
-    """Runs the command line in an empty working folder."""
-    work = tmp_path / "work"
-    work.mkdir()
-    monkeypatch.chdir(work)
-
-    def call(*arguments: str | Path) -> Done:
-        capsys.readouterr()
-        status = 0
-        try:
-            main([str(argument) for argument in arguments])
-        except SystemExit as end:
-            status = end.code if isinstance(end.code, int) else int(end.code is not None)
-        out, err = capsys.readouterr()
-        return Done(status, out, err)
-
-    return call
 
 
 @pytest.fixture

@@ -13,14 +13,13 @@ import time
 from collections.abc import Callable, Iterator
 from math import hypot
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 import pytest
 from PIL import Image
 
-from nappingrl.cli import main
+from command_line import Done, Napping
 from nappingrl.commands.birds import draw_levels
 from nappingrl.domains.birds import levels
 from nappingrl.domains.birds.actions import to_world
@@ -41,34 +40,6 @@ FAR_UP = (-200, 600)
 SHORT = Level("short", ("BirdBlack",), (Item("pig", "BasicSmall", -8.0, GROUND + 0.25),))
 """Soon over: black birds explode after their first collision."""
 ONE_PIG = Level("one-pig", ("BirdRed", "BirdYellow"), (Item("pig", "BasicSmall", 2.0, GROUND + 0.25),))
-
-
-class Done(NamedTuple):
-    """How a command ended."""
-
-    status: int
-    out: str
-    err: str
-
-
-Napping = Callable[..., Done]
-
-
-@pytest.fixture
-def napping(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Napping:
-    """Runs the command line in an empty working folder."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: str | Path) -> Done:
-        capsys.readouterr()
-        status = 0
-        try:
-            main([str(argument) for argument in arguments])
-        except SystemExit as end:
-            status = end.code if isinstance(end.code, int) else int(end.code is not None)
-        return Done(status, *capsys.readouterr())
-
-    return call
 
 
 # ---- help, bad input ------------------------------------------------------------------------------------------------

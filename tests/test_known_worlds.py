@@ -86,6 +86,15 @@ def test_the_return_protocol_with_napping_goes_back_and_recalls():
     assert (last > 5).all()
 
 
+def test_foresight_recalls_a_novelty_in_its_first_episode():
+    """Worlds in which the car is so strong that most steps touch a bound, which say nothing of the dynamics."""
+    rows = nappingrl.run("mountaincar", "ppo-strong", "foresight", trials=6, seed=31, protocol="40+12+4+1")
+    learned = rows.filter(pl.col("phase") == "novel").filter(pl.col("episode") >= 6)
+    learned = learned.group_by("number").agg(pl.col("return").median()).sort("number")["return"].to_numpy()
+    again = rows.filter(pl.col("phase") == "again").sort("number")["return"].to_numpy()
+    assert (again > learned - 12).all(), (again, learned)
+
+
 def test_retention_and_recall_by_hand():
     spec = RunSpec("mountaincar", "dqn", "frozen", trials=1, protocol="2+12+4+2").complete()
     rows = nappingrl.run("mountaincar", "dqn", "frozen", trials=1, protocol="2+12+4+2")

@@ -246,15 +246,23 @@ class Residual(Detector):
         return self._surprise(row, world, self._ring.read(row).at(slice(-LATEST, None)))
 
     def _surprise(self, row: int, world: int, seen: Seen) -> float:
-        """The median surprise of these steps in a world."""
+        """The median surprise of these steps in a world; steps that touch a bound say nothing."""
+        seen = seen.at(self._are_free(np.full(len(seen.rewards), row), seen.nexts))
+        if not len(seen.rewards):
+            return 0.0
         rows = np.full(len(seen.rewards), row)
         residuals = self._residuals(rows, world, seen.states, seen.pushes, seen.nexts)
         return float(np.median(np.abs(residuals).max(axis=1)))
+
+    def _are_free(self, rows: Rows, nexts: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """(m,) whether no observation was stopped by its bounds."""
+        return np.asarray((is_free(nexts, self._low, self._high) | ~self._stops[rows]).all(axis=1))
 
     def _come_back(self, row: int, n_calm: int) -> None:
         """The world has been as before for so many steps; keep a model of the one that is left."""
         seen = self._memory.read(row)
         seen = seen.at(slice(0, max(0, len(seen.rewards) - n_calm)))
+        seen = seen.at(self._are_free(np.full(len(seen.rewards), row), seen.nexts))
         if len(seen.rewards) >= LATEST:
             frame = make_frame(self._centre[row], self._scale[row], bool(self._has_products[row]))
             x, y = design(frame, seen.states, seen.pushes), seen.nexts - seen.states
@@ -285,7 +293,7 @@ class Residual(Detector):
             self._weights, self._centre, self._scale, self._has_products, self._usual, rows, world,
             states.astype(np.float64), moves, nexts, out,
         )  # fmt: skip
-        out[~(is_free(nexts, self._low, self._high) | ~self._stops[rows]).all(axis=1)] = 0.0
+        out[~self._are_free(rows, nexts)] = 0.0
         return out
 
     def state(self) -> dict[str, NDArray[Any]]:

@@ -166,8 +166,13 @@ class Foresight(Method):
         return Planner(self.agent, Prior(before, self.facts), self.facts, key)
 
     def _first_anomalous(self, row: int, seen: Seen) -> int:
-        """The first episode of the changed world: this one, or the first of those that older ones do not explain."""
+        """The first episode of the changed world: this one, or the first of those that older ones do not explain.
+
+        A detector that alarms within an episode has watched those before it: then it is this one.
+        """
         now = int(self._episodes[row])
+        if not self._is_first[row]:
+            return now
         is_old = seen.episodes < now - RECENT
         if is_old.sum() < FEWEST:
             is_old = seen.episodes < now

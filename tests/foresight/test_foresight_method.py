@@ -181,3 +181,11 @@ def test_observations_that_are_not_one_row_are_refused_in_one_line(agent: Agent,
 def test_it_has_no_options(agent: Agent) -> None:
     with pytest.raises(BadSpecError, match="no options"):
         nappingrl.run("cartpole", agent, "foresight", options={"choice": "random"})
+
+
+def test_a_reversed_pendulum_is_repaired_in_its_first_episodes() -> None:
+    """Ordinary episodes, which differ much from each other, are not taken for the changed world."""
+    rows = nappingrl.run("Pendulum-v1", "sac", "foresight", novelty="action-scale=-1", trials=2, seed=31,
+                         detector="residual", protocol="40+3")  # fmt: skip
+    after = rows.filter(pl.col("episode") >= 0)
+    assert after.filter(pl.col("episode") >= 1)["return"].to_numpy().min() > -700, "a frozen agent has about -1550"

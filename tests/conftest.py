@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import zipfile
 from collections.abc import Callable
 from itertools import pairwise
@@ -10,6 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore Ctrl-C, and its tests hang
 os.environ["SDL_VIDEODRIVER"] = "dummy"
 os.environ["SDL_AUDIODRIVER"] = "dummy"
 os.environ["PYGAME_HIDE_SUPPORT_PROMPT"] = "1"

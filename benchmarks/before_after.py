@@ -1,6 +1,6 @@
 """The engine's throughput now and at an earlier commit, alternately in one run: prints the ratio of the medians.
 
-Run: python benchmarks/before_after.py 8229bd4 --trials 256 --rounds 5
+Run: python benchmarks/before_after.py 2b727e4~1 --trials 256 --rounds 5
 
 Each process compiles its kernels first, then times one run on one core (CPU time).
 """

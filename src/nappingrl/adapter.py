@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import nappingrl
 from nappingrl.agents import load as load_agent
 from nappingrl.agents.base import Agent, check_fit
-from nappingrl.arrays import Decision, Rows, Transition, take
+from nappingrl.arrays import Decision, Rows, Transition, below, take
 from nappingrl.batches import are_equal, as_batch, as_column, in_signs, length_of
 from nappingrl.detect import Detector
 from nappingrl.errors import BadAgentError, BadObservationError, BadSpecError
@@ -22,7 +22,7 @@ from nappingrl.methods.frozen import Frozen
 from nappingrl.methods.guard import guarded
 from nappingrl.observed import Observed
 from nappingrl.registry import check_name, detectors, domains, methods
-from nappingrl.saving import below, read_saved, write_saved
+from nappingrl.saving import read_saved, write_saved
 from nappingrl.score import Eval, Score, reward_score
 
 Array = NDArray[Any]

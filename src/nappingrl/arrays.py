@@ -1,5 +1,6 @@
 """Names for the arrays that travel between modules, and the record of one step of many trials."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +43,11 @@ class Transition:
 def arrays_of(thing: object) -> dict[str, NDArray[Any]]:
     """The arrays among an object's attributes, by name."""
     return {name: value for name, value in vars(thing).items() if isinstance(value, np.ndarray)}
+
+
+def below(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The arrays whose names begin so, by the rest of their names."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def take(observations: Any, at: Any) -> Any:

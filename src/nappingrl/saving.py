@@ -41,8 +41,3 @@ def read_saved(path: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]
     if format_ != FORMAT:
         raise BadAgentError(f"{path} has format {format_}, this version reads {FORMAT}: save it again")
     return settings, tables
-
-
-def below(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """The arrays whose names begin so, by the rest of their names."""
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -29,7 +29,7 @@ from nappingrl.detect.base import Detector
 from nappingrl.detect.tails import gumbel_limit, hill_limit
 from nappingrl.dynamics.features import design, make_frame
 from nappingrl.dynamics.memory import Memory, Seen
-from nappingrl.dynamics.model import Prior, bounds, is_free, ridge
+from nappingrl.dynamics.model import Prior, are_free, bounds, ridge
 from nappingrl.dynamics.pushes import Pushes
 from nappingrl.errors import BadSpecError
 from nappingrl.facts import Facts
@@ -256,7 +256,7 @@ class Residual(Detector):
 
     def _are_free(self, rows: Rows, nexts: NDArray[np.float64]) -> NDArray[np.bool_]:
         """(m,) whether no observation was stopped by its bounds."""
-        return np.asarray((is_free(nexts, self._low, self._high) | ~self._stops[rows]).all(axis=1))
+        return are_free(nexts, self._low, self._high, self._stops[rows])
 
     def _come_back(self, row: int, n_calm: int) -> None:
         """The world has been as before for so many steps; keep a model of the one that is left."""
@@ -278,7 +278,7 @@ class Residual(Detector):
         products = residuals[:, :, None] * moves[:, None, :]
         self._sums[rows] += products
         self._squares[rows] += products**2
-        drifts = (np.abs(self._sums[rows]) / np.sqrt(self._squares[rows] + EVIDENCE)).max(axis=2)
+        drifts = _drift(self._sums[rows], self._squares[rows]).max(axis=2)
         drifting = drifts > np.maximum(self._drift_limit[rows], self._drift[rows])[:, None]
         self._changed[rows] += np.where(drifting, drifts, 0.0)
         self._drift[rows] = np.maximum(self._drift[rows], drifts.max(axis=1))
@@ -329,8 +329,12 @@ def _slot(world: int) -> int:
 def _largest_drift(residuals: NDArray[np.float64], moves: NDArray[np.float64]) -> float:
     """The largest drift at any step of an episode."""
     products = residuals[:, :, None] * moves[:, None, :]
-    sums, squares = np.cumsum(products, axis=0), np.cumsum(products**2, axis=0)
-    return float((np.abs(sums) / np.sqrt(squares + EVIDENCE)).max())
+    return float(_drift(np.cumsum(products, axis=0), np.cumsum(products**2, axis=0)).max())
+
+
+def _drift(sums: NDArray[np.float64], squares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sums of residual times push, in units of the root of their squares' sum."""
+    return np.asarray(np.abs(sums) / np.sqrt(squares + EVIDENCE))
 
 
 @njit(cache=True)

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from nappingrl.arrays import Floats
+from nappingrl.arrays import Flags, Floats
 from nappingrl.dynamics.features import Frame, design, make_frame, shared_features
 from nappingrl.dynamics.memory import Seen
 from nappingrl.facts import Facts
@@ -72,6 +72,11 @@ def is_free(nexts: NDArray[np.float64], low: Floats, high: Floats) -> NDArray[np
     return ~near
 
 
+def are_free(nexts: NDArray[np.float64], low: Floats, high: Floats, stops: Flags) -> NDArray[np.bool_]:
+    """(m,) whether no observation was stopped by its bounds; `stops`, (d,) or (m, d): which of them stop there."""
+    return np.asarray((is_free(nexts, low, high) | ~stops).all(axis=1))
+
+
 def ridge(x: NDArray[np.float64], y: NDArray[np.float64], penalty: Floats) -> NDArray[np.float64]:
     """Weights (features, outputs) of least squares, each weight held at 0 by its penalty."""
     return np.linalg.solve(x.T @ x + np.diag(penalty), x.T @ y).astype(np.float64)
@@ -96,8 +101,7 @@ class Prior:
 
     def are_free(self, nexts: NDArray[np.float64]) -> NDArray[np.bool_]:
         """(m,) whether no observation was stopped by its bounds."""
-        free: NDArray[np.bool_] = (is_free(nexts, self.low, self.high) | ~self.stops).all(axis=1)
-        return free
+        return are_free(nexts, self.low, self.high, self.stops)
 
     def penalty(self, frame: Frame) -> Floats:
         """Of each weight."""

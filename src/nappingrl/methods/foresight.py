@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.agents.base import Agent
-from nappingrl.arrays import Actions, Decision, Flags, Keys, Observations, Rows, Transition
+from nappingrl.arrays import Actions, Decision, Flags, Keys, Observations, Rows, Transition, below
 from nappingrl.dynamics.memory import Memory, Seen
 from nappingrl.dynamics.model import Prior, fit, predict
 from nappingrl.dynamics.pushes import Pushes
@@ -307,7 +307,7 @@ class Foresight(Method):
 
     def _restored(self, arrays: dict[str, NDArray[Any]]) -> tuple[Planner | None, Seen]:
         seen = Seen(*(arrays[f"seen.{name}"] for name in Seen._fields))
-        planner = {name.removeprefix("planner."): a for name, a in arrays.items() if name.startswith("planner.")}
+        planner = below("planner.", arrays)
         return (Planner.restored(self.agent, self.facts, planner) if planner else None), seen
 
     def table(self, row: int) -> dict[str, NDArray[Any]]:

@@ -18,11 +18,12 @@ from pathlib import Path
 
 import numpy as np
 
-from nappingrl.domains.birds import levels, tasks
-from nappingrl.domains.birds.actions import Shot, Targets, aim_at, to_world
-from nappingrl.domains.birds.planner import OfficialPlanner
-from nappingrl.domains.birds.state import ground_truth
-from nappingrl.domains.birds.world import World
+from nappingrl.domains.angrybirds.aiming import Shot, Targets, aim_at, to_world
+from nappingrl.domains.angrybirds.ground_truth.state import ground_truth
+from nappingrl.domains.angrybirds.levels import files as levels
+from nappingrl.domains.angrybirds.levels import tasks
+from nappingrl.domains.angrybirds.physics.world import World
+from nappingrl.domains.angrybirds.trajectory import OfficialPlanner
 
 REAL = {
     "1_1_1": 0.83, "1_1_2": 0.92, "1_1_4": 0.75, "1_1_5": 0.71, "1_1_6": 0.0,

@@ -14,13 +14,13 @@ import numpy as np
 from PIL import Image
 
 from nappingrl import NappingAgent
-from nappingrl.domains.birds.actions import Targets, to_world
-from nappingrl.domains.birds.domain import AngryBirds
-from nappingrl.domains.birds.novelties import PAPER, make_change
-from nappingrl.domains.birds.picture import draw
-from nappingrl.domains.birds.state import ground_truth
-from nappingrl.domains.birds.templates import TEMPLATES, make_level
-from nappingrl.domains.birds.world import World
+from nappingrl.domains.angrybirds.aiming import Targets, to_world
+from nappingrl.domains.angrybirds.domain import AngryBirds
+from nappingrl.domains.angrybirds.ground_truth.state import ground_truth
+from nappingrl.domains.angrybirds.levels.templates import TEMPLATES, make_level
+from nappingrl.domains.angrybirds.novelties import PAPER, make_change
+from nappingrl.domains.angrybirds.physics.world import World
+from nappingrl.domains.angrybirds.pictures.picture import draw
 
 FRAME_TICKS = 4
 

@@ -10,11 +10,11 @@ import time
 from pathlib import Path
 from statistics import mean, median
 
-from nappingrl.domains.birds.actions import Targets, join, to_world
-from nappingrl.domains.birds.scene import GROUND, MATERIALS, Item, Level
-from nappingrl.domains.birds.state import ground_truth
-from nappingrl.domains.birds.templates import LEVELS, TEMPLATES, make_level
-from nappingrl.domains.birds.world import World
+from nappingrl.domains.angrybirds.aiming import Targets, join, to_world
+from nappingrl.domains.angrybirds.ground_truth.state import ground_truth
+from nappingrl.domains.angrybirds.levels.templates import LEVELS, TEMPLATES, make_level
+from nappingrl.domains.angrybirds.physics.scene import GROUND, MATERIALS, Item, Level
+from nappingrl.domains.angrybirds.physics.world import World
 
 COLUMNS, ROWS = 6, 5
 OFFSETS = (0, 15, -15)

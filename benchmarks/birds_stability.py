@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from nappingrl.domains.birds import levels
-from nappingrl.domains.birds.picture import draw
-from nappingrl.domains.birds.world import World
+from nappingrl.domains.angrybirds.levels import files as levels
+from nappingrl.domains.angrybirds.physics.world import World
+from nappingrl.domains.angrybirds.pictures.picture import draw
 
 SECONDS = 5
 FAR = 0.1

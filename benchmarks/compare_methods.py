@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from nappingrl.agents import load, zoo_names
+from nappingrl.domains import find_domain
 from nappingrl.registry import domains
-from nappingrl.report.controls import Comparison, Run, best_control
-from nappingrl.report.page_parts import table_digits
+from nappingrl.report.best_control import Comparison, Run, best_control
+from nappingrl.report.page.summary import table_digits
 from nappingrl.report.summary import Summary, summarise
-from nappingrl.trials.launch import default_workers, run_into
+from nappingrl.trials.runner import default_workers, run_into
 from nappingrl.trials.spec import RunSpec
 
 METHODS = (
-    "frozen", "online", "finetune", "napping", "napping rule=printed", "napping-wiped", "controller", "replay-success",
-    "flip", "random", "oracle",
+    "frozen", "online", "finetune", "napping", "napping rule=printed", "napping-no-memory", "controller",
+    "replay-success", "switch-on-failure", "random", "oracle",
 )  # fmt: skip
 
 
@@ -62,7 +63,7 @@ def main() -> None:
     arguments = parser.parse_args()
     head = ["agent", "method", "last 10", "solved", "failed", "over its best control"]
     if arguments.novelty == "all":
-        head += ["without noise", *domains.get(arguments.domain).novelties]
+        head += ["without noise", *find_domain(arguments.domain).novelties]
     print("| " + " | ".join(head) + " |\n|" + "---|" * len(head), flush=True)
     for agent in arguments.agents or zoo_names(arguments.domain):
         runs: dict[str, Run] = {}

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from nappingrl.agents import load, zoo_names
+from nappingrl.domains import find_domain
 from nappingrl.domains.base import Domain
 from nappingrl.methods.napping import SPACES
-from nappingrl.principles import RULES
+from nappingrl.methods.napping.principles import RULES
 from nappingrl.registry import domains
-from nappingrl.report.page_parts import table_digits
+from nappingrl.report.page.summary import table_digits
 from nappingrl.report.summary import Summary, summarise_folder
-from nappingrl.trials.launch import default_workers, run_into
+from nappingrl.trials.runner import default_workers, run_into
 from nappingrl.trials.spec import RunSpec
 
 
@@ -56,7 +57,7 @@ def main() -> None:
     parser.add_argument("--novelty", default="")
     parser.add_argument("--out", type=Path, default=Path("runs/compare"))
     arguments = parser.parse_args()
-    domain: type[Domain] = domains.get(arguments.domain)
+    domain: type[Domain] = find_domain(arguments.domain)
     head = ["agent", "method", "rule, space, score", "last 10", "solved", "failed"]
     head += ["median 200 at"] if arguments.domain == "cartpole" else []
     head.append("regions")

@@ -17,7 +17,8 @@ import polars as pl
 
 import nappingrl
 from nappingrl.agents import zoo_names
-from nappingrl.registry import check_name, detectors, domains
+from nappingrl.errors import check_name
+from nappingrl.registry import detectors, domains
 
 DOMAINS = ("cartpole", "mountaincar", "crossroad")
 NOVELTIES = {"crossroad": "all"}

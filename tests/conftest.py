@@ -24,8 +24,8 @@ from numpy.typing import NDArray  # noqa: E402
 from command_line import napping  # noqa: E402, F401
 from nappingrl.agents.base import Agent  # noqa: E402
 from nappingrl.agents.mlp import Layer, MlpAgent  # noqa: E402
+from nappingrl.domains import find_domain  # noqa: E402
 from nappingrl.domains.base import Domain  # noqa: E402
-from nappingrl.registry import domains  # noqa: E402
 
 HIDDEN = 8
 BALANCE = (0.05, 0.1, 1.0, 0.3)
@@ -64,7 +64,7 @@ def _mountaincar_agent() -> MlpAgent:
 
 def _birds_agent() -> MlpAgent:
     """Aims at the first object, low: passes own levels before the novelty."""
-    kind: type[Domain] = domains.get("angrybirds")
+    kind: type[Domain] = find_domain("angrybirds")
     return MlpAgent(
         "first-low", line_layers((0.0,) * len(kind.observation_names), len(kind.action_names), bias=-1.0), "tanh"
     )
@@ -79,7 +79,7 @@ def make_agent(domain: str) -> Agent:
     """A deterministic agent for any registered domain: hand-made where there is one, else of random weights."""
     if domain in _HAND_MADE:
         return _HAND_MADE[domain]()
-    kind: type[Domain] = domains.get(domain)
+    kind: type[Domain] = find_domain(domain)
     rng = np.random.default_rng(7)
     sizes = (int(np.prod(kind.observation_low.shape)), HIDDEN, len(kind.action_names))
     layers = [

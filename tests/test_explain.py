@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from nappingrl.domains.cartpole import CartPole
 from nappingrl.domains.mountaincar import MountainCar
-from nappingrl.explain import Rule, read_rules
+from nappingrl.explain import ReadableRule, summarise_principles
 
 ACTIONS = ("LEFT", "COAST", "RIGHT")
 Row = tuple[float, int, set[int], int, float]  # situation, wanted, candidates, visits, best score
@@ -30,12 +30,12 @@ def side(situation: NDArray[Any]) -> str:
     return "right of it" if situation[0] > 0 else "left of it"
 
 
-def read(*rows: Row) -> list[Rule]:
-    return read_rules(table(*rows), side, ACTIONS)
+def read(*rows: Row) -> list[ReadableRule]:
+    return summarise_principles(table(*rows), side, ACTIONS)
 
 
 def test_the_sentence_of_the_readme() -> None:
-    rule = Rule("pole leaning right and falling", "LEFT", ("RIGHT",), 1, 212, 0.03)
+    rule = ReadableRule("pole leaning right and falling", "LEFT", ("RIGHT",), 1, 212, 0.03)
     assert str(rule) == "pole leaning right and falling: wanted LEFT, now RIGHT; 212 visits, score 0.03"
 
 
@@ -48,18 +48,18 @@ def test_the_sentence_of_the_readme() -> None:
     ],
 )
 def test_open_unchanged_and_grouped_rules(now: Sequence[str], regions: int, text: str) -> None:
-    assert str(Rule("s", "RIGHT", tuple(now), regions, 5, 1.0)) == text
+    assert str(ReadableRule("s", "RIGHT", tuple(now), regions, 5, 1.0)) == text
 
 
 def test_one_principle() -> None:
-    assert read((0.5, 0, {2}, 7, 0.25)) == [Rule("right of it", "LEFT", ("RIGHT",), 1, 7, 0.25)]
+    assert read((0.5, 0, {2}, 7, 0.25)) == [ReadableRule("right of it", "LEFT", ("RIGHT",), 1, 7, 0.25)]
 
 
 def test_principles_that_read_alike_are_one_rule_with_scores_averaged_over_visits() -> None:
     rules = read((0.5, 0, {2}, 3, 1.0), (-0.5, 0, {2}, 2, 9.0), (0.1, 0, {2}, 1, 5.0))
     assert rules == [
-        Rule("right of it", "LEFT", ("RIGHT",), 2, 4, 2.0),
-        Rule("left of it", "LEFT", ("RIGHT",), 1, 2, 9.0),
+        ReadableRule("right of it", "LEFT", ("RIGHT",), 2, 4, 2.0),
+        ReadableRule("left of it", "LEFT", ("RIGHT",), 1, 2, 9.0),
     ]
 
 

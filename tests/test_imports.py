@@ -41,11 +41,11 @@ def test_public_names_are_found_on_first_use(name: str) -> None:
 
 
 def test_public_names_are_what_they_say() -> None:
-    from nappingrl.adapter import NappingAgent
+    from nappingrl.agent import NappingAgent
     from nappingrl.agents import load
-    from nappingrl.principles import Principles
+    from nappingrl.methods.napping.principles import Principles
     from nappingrl.score import Score
-    from nappingrl.trials.launch import run
+    from nappingrl.trials.runner import run
 
     assert nappingrl.NappingAgent is NappingAgent
     assert nappingrl.load_agent is load

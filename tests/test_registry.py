@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
-from nappingrl.errors import NappingError, UnknownNameError
-from nappingrl.registry import Registry, check_name, detectors, domains, methods
+from nappingrl.domains import find_domain
+from nappingrl.errors import NappingError, UnknownNameError, check_name
+from nappingrl.registry import Registry, detectors, domains, methods
 
 REGISTRIES = [domains, methods, detectors]
 
@@ -57,7 +58,7 @@ def test_check_name_returns_what_is_allowed() -> None:
 
 def test_the_empty_name_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="unknown domain ''"):
-        domains.get("")
+        find_domain("")
 
 
 def test_an_unknown_name_is_an_error_of_the_user() -> None:

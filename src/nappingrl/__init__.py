@@ -5,27 +5,27 @@ from typing import TYPE_CHECKING, Any
 
 from gymnasium import register
 
-from nappingrl.source import drop_stale_kernels
+from nappingrl._build import drop_stale_kernels
 
 if TYPE_CHECKING:
-    from nappingrl.adapter import NappingAgent as NappingAgent
+    from nappingrl.agent import NappingAgent as NappingAgent
     from nappingrl.agents import load as load_agent  # noqa: F401
+    from nappingrl.methods.napping.principles import Principles as Principles
     from nappingrl.novelties import apply_novelty as apply_novelty
-    from nappingrl.principles import Principles as Principles
     from nappingrl.score import Score as Score
-    from nappingrl.trials.launch import run as run
+    from nappingrl.trials.runner import run as run
 
 __version__ = "0.1.0"
 
 drop_stale_kernels()
 
 _PUBLIC = {
-    "NappingAgent": "nappingrl.adapter:NappingAgent",
-    "Principles": "nappingrl.principles:Principles",
+    "NappingAgent": "nappingrl.agent:NappingAgent",
+    "Principles": "nappingrl.methods.napping.principles:Principles",
     "Score": "nappingrl.score:Score",
     "apply_novelty": "nappingrl.novelties:apply_novelty",
     "load_agent": "nappingrl.agents:load",
-    "run": "nappingrl.trials.launch:run",
+    "run": "nappingrl.trials.runner:run",
 }
 __all__ = [*_PUBLIC]  # noqa: PLE0604
 
@@ -45,15 +45,15 @@ for _domain, _id, _steps in (
 ):
     register(
         f"nappingrl/{_id}",
-        entry_point="nappingrl.domains.env:DomainEnv",
-        vector_entry_point="nappingrl.domains.env:DomainVectorEnv",
+        entry_point="nappingrl.domains.as_env:DomainEnv",
+        vector_entry_point="nappingrl.domains.as_env:DomainVectorEnv",
         max_episode_steps=_steps,
         kwargs={"domain": _domain},
     )
 register(
     "nappingrl/AngryBirds-v0",
-    entry_point="nappingrl.domains.birds.env:BirdsEnv",
-    vector_entry_point="nappingrl.domains.env:DomainVectorEnv",
+    entry_point="nappingrl.domains.angrybirds.env:BirdsEnv",
+    vector_entry_point="nappingrl.domains.as_env:DomainVectorEnv",
     max_episode_steps=5,
     kwargs={"domain": "angrybirds"},
 )

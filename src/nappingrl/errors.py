@@ -1,4 +1,7 @@
-"""The few exceptions. Each message is one line: what came, what is allowed, the nearest match, what to do."""
+"""Exceptions and the check of names. A message is one line: what came, what is allowed, nearest match, what to do."""
+
+import difflib
+from collections.abc import Iterable
 
 
 class NappingError(Exception):
@@ -27,3 +30,13 @@ class BadRunError(NappingError):
 
 class MissingExtraError(NappingError):
     """Raised when an optional dependency is needed and not installed."""
+
+
+def check_name(kind: str, name: str, allowed: Iterable[str]) -> str:
+    """Return `name` if it is allowed, else raise with the nearest match."""
+    names = sorted(allowed)
+    if name in names:
+        return name
+    near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
+    hint = f" Did you mean '{near[0]}'?" if near else ""
+    raise UnknownNameError(f"unknown {kind} '{name}'; allowed: {', '.join(names)}.{hint}")

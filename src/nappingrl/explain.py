@@ -15,7 +15,7 @@ Describe = Callable[[NDArray[np.floating[Any]]], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ReadableRule:
     """All principles that read alike."""
 
     situation: str
@@ -38,7 +38,9 @@ class Rule:
         return f"{self.situation}: {wanted}{now}; {self.visits} visits{regions}, score {self.score:.2g}"
 
 
-def read_rules(table: Mapping[str, NDArray[Any]], describe: Describe, action_names: Sequence[str]) -> list[Rule]:
+def summarise_principles(
+    table: Mapping[str, NDArray[Any]], describe: Describe, action_names: Sequence[str]
+) -> list[ReadableRule]:
     """Group the principles of one trial (`Principles.table`) into rules, the most visited first."""
     groups: dict[tuple[str, str, tuple[str, ...]], list[int]] = {}
     for i, situation in enumerate(table["situation"]):
@@ -48,5 +50,5 @@ def read_rules(table: Mapping[str, NDArray[Any]], describe: Describe, action_nam
     for (situation, wanted, now), members in groups.items():
         visits = table["visits"][members]
         score = float(np.average(table["best"][members], weights=visits))
-        rules.append(Rule(situation, wanted, now, len(members), int(visits.sum()), score))
+        rules.append(ReadableRule(situation, wanted, now, len(members), int(visits.sum()), score))
     return sorted(rules, key=lambda rule: -rule.visits)

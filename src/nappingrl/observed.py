@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, SupportsFloat
 import gymnasium
 
 if TYPE_CHECKING:
-    from nappingrl.adapter import NappingAgent
+    from nappingrl.agent import NappingAgent
 
 
-class Observed(gymnasium.Wrapper[Any, Any, Any, Any]):
+class ObservingWrapper(gymnasium.Wrapper[Any, Any, Any, Any]):
     """The environment itself; its observations are copied, for some environments write into one array."""
 
     def __init__(self, env: gymnasium.Env[Any, Any], agent: "NappingAgent", index: int) -> None:

@@ -1,107 +1,232 @@
-"""Name -> thing, as data. Entries are dotted strings, imported when they are first asked for."""
+"""The only list of domains, methods, detectors and agents.
 
-import difflib
+An `Entry` carries everything that other parts need to know before they import the thing itself: title, role, colour,
+marker, what it can do. `register` adds one, and so does an installed package with an entry point in the group
+`nappingrl.domains`, `nappingrl.methods`, `nappingrl.detectors` or `nappingrl.agents`.
+"""
+
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from functools import cached_property
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from nappingrl.errors import UnknownNameError
+from nappingrl.errors import check_name
+
+PALETTE = ("#117733", "#aa4499", "#999933", "#661100", "#6699cc", "#ddaa33", "#004488")
+"""Colours of entries that name none, in the order of registration: Paul Tol's, apart from those of the built-ins."""
+MARKERS = ("<", ">", "d", "H", "8", "1", "2", "3")
+ROLES = ("method", "baseline", "control", "oracle")
 
 
-def check_name(kind: str, name: str, allowed: Iterable[str]) -> str:
-    """Return `name` if it is allowed, else raise with the nearest match."""
-    names = sorted(allowed)
-    if name in names:
-        return name
-    near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
-    hint = f" Did you mean '{near[0]}'?" if near else ""
-    raise UnknownNameError(f"unknown {kind} '{name}'; allowed: {', '.join(names)}.{hint}")
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A registered domain, method, detector or agent."""
+
+    kind: str
+    """domain, method, detector or agent."""
+    name: str
+    """As on the command line; an agent's is its domain and its own name, "angrybirds-naive"."""
+    target: Any
+    """The thing itself, or `package.module:attribute`, imported when it is first asked for."""
+    title: str = ""
+    """As in figures and tables."""
+    colour: str = ""
+    marker: str = ""
+    """A letter of matplotlib's; it tells lines apart where print has no colour."""
+    role: str = ""
+    """How reports read a method's results: method, baseline, control or oracle."""
+    no_rules: str = ""
+    """Why a report shows no rules of a method; empty: it shows them."""
+    cost: float = 1.0
+    """About how many times as long as the frozen agent's a trial of a method takes."""
+    env_id: str = ""
+    """A domain's id with gymnasium."""
+    horizon: int = 0
+    """A domain's steps per episode."""
+    origin: str = "nappingrl"
+    """The package that registered it."""
+
+    def load(self) -> Any:
+        """The thing itself."""
+        if not isinstance(self.target, str):
+            return self.target
+        module, _, attribute = self.target.partition(":")
+        return getattr(import_module(module), attribute)
+
+    @property
+    def about(self) -> str:
+        """The first line of its documentation."""
+        return (self.load().__doc__ or "").strip().partition("\n")[0]
+
+
+_FACTS = tuple(f.name for f in fields(Entry) if f.name not in ("kind", "name", "target", "origin"))
 
 
 class Registry:
-    """A table of lazily imported things of one kind."""
+    """The entries of one kind, in the order of registration."""
 
-    def __init__(self, kind: str, entries: dict[str, str], pattern: str = "", maker: str = "") -> None:
-        """`maker` names a function that makes the things whose names fit `pattern` and that are not in the table."""
+    def __init__(self, kind: str, entries: dict[str, Entry]) -> None:
         self.kind = kind
-        self._entries = dict(entries)
-        self._pattern, self._maker = pattern, maker
+        self._entries = entries
+        self._added: list[Entry] = []
 
     def names(self) -> list[str]:
-        """The names there are, in the order of registration."""
-        return list(self._entries)
+        """All names."""
+        return [*self._entries, *(name for name in self._installed if name not in self._entries)]
 
-    def add(self, name: str, target: str) -> None:
-        """Register `package.module:attribute` under a new name."""
-        self._entries[name] = target
+    def entries(self) -> list[Entry]:
+        """All entries; the packages of entry points are imported."""
+        return [self.entry(name) for name in self.names()]
+
+    def entry(self, name: str) -> Entry:
+        """One entry; did-you-mean where there is none."""
+        if name not in self._entries and name in self._installed:
+            point = self._installed[name]
+            self.add(name, point.load(), origin=point.dist.name if point.dist is not None else point.module)
+        return self._entries[check_name(self.kind, name, self.names())]
 
     def get(self, name: str) -> Any:
-        """The registered thing; did-you-mean if there is none."""
-        if name not in self._entries and self._maker and re.fullmatch(self._pattern, name):
-            return _find(self._maker)(name)
-        check_name(self.kind, name, self._entries)
-        return _find(self._entries[name])
+        """The registered thing itself."""
+        return self.entry(name).load()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._entries or name in self._installed
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())
+
+    def add(self, name: str, target: Any, *, origin: str = "", **facts: Any) -> Entry:
+        """Register a thing; facts that are not given are those of its class, else defaults."""
+        for fact in facts:
+            check_name(f"fact of a {self.kind}", fact, _FACTS)
+        known = {fact: getattr(target, fact) for fact in _FACTS if isinstance(getattr(target, fact, None), str | int)}
+        number = len(self._added)
+        defaults = {
+            "title": name,
+            "colour": PALETTE[number % len(PALETTE)],
+            "marker": MARKERS[number % len(MARKERS)],
+            "role": ROLES[0] if self.kind == "method" else "",
+        }
+        facts = defaults | {fact: value for fact, value in (known | facts).items() if value not in ("", None)}
+        if self.kind == "method":
+            check_name("role", facts["role"], ROLES)
+        entry = Entry(self.kind, name, target, origin=origin or _package(target), **facts)
+        self._entries[name] = entry
+        self._added.append(entry)
+        return entry
+
+    @cached_property
+    def _installed(self) -> dict[str, EntryPoint]:
+        return {point.name: point for point in entry_points(group=f"nappingrl.{self.kind}s")}
 
 
-def _find(target: str) -> Any:
-    module, attribute = target.split(":")
-    return getattr(import_module(module), attribute)
+def _package(target: Any) -> str:
+    module: str = target if isinstance(target, str) else getattr(target, "__module__", "")
+    return re.split(r"[.:]", module)[0]
 
 
-domains = Registry(
+def _built_in(kind: str, *entries: tuple[str, str, dict[str, Any]]) -> Registry:
+    return Registry(kind, {name: Entry(kind, name, f"nappingrl.{target}", **facts) for name, target, facts in entries})
+
+
+domains = _built_in(
     "domain",
-    {
-        "cartpole": "nappingrl.domains.cartpole:CartPole",
-        "mountaincar": "nappingrl.domains.mountaincar:MountainCar",
-        "crossroad": "nappingrl.domains.crossroad:CrossRoad",
-        "angrybirds": "nappingrl.domains.birds.domain:AngryBirds",
-    },
-    pattern=r".+-v[0-9]+",
-    maker="nappingrl.domains.gymnasium:domain_of",
-)
+    ("cartpole", "domains.cartpole:CartPole",
+     {"title": "CartPole", "colour": "#0072b2", "marker": "o", "env_id": "nappingrl/CartPole-v0", "horizon": 200}),
+    ("mountaincar", "domains.mountaincar:MountainCar",
+     {"title": "MountainCar", "colour": "#d55e00", "marker": "s", "env_id": "nappingrl/MountainCar-v0",
+      "horizon": 500}),
+    ("crossroad", "domains.crossroad:CrossRoad",
+     {"title": "CrossRoad", "colour": "#009e73", "marker": "^", "env_id": "nappingrl/CrossRoad-v0", "horizon": 100}),
+    ("angrybirds", "domains.angrybirds.domain:AngryBirds",
+     {"title": "Angry Birds", "colour": "#cc79a7", "marker": "v", "env_id": "nappingrl/AngryBirds-v0", "horizon": 5}),
+)  # fmt: skip
 
-methods = Registry(
+_WEIGHTS = "it changes the network's weights and learns no rules"
+_CONTROL = "it is a control and learns no rules"
+
+methods = _built_in(
     "method",
-    {
-        "frozen": "nappingrl.methods.frozen:Frozen",
-        "foresight": "nappingrl.methods.foresight:Foresight",
-        "online": "nappingrl.methods.online:Online",
-        "finetune": "nappingrl.methods.finetune:FineTune",
-        "napping": "nappingrl.methods.napping:Napping",
-        "napping-ucb": "nappingrl.methods.napping_ucb:NappingUcb",
-        "napping-wiped": "nappingrl.methods.controls:NappingWiped",
-        "random": "nappingrl.methods.controls:Random",
-        "flip": "nappingrl.methods.controls:Flip",
-        "replay-success": "nappingrl.methods.controls:ReplaySuccess",
-        "controller": "nappingrl.methods.controls:BareController",
-        "oracle": "nappingrl.methods.oracle:Oracle",
-    },
-)
+    ("frozen", "methods.frozen:Frozen",
+     {"title": "Frozen", "colour": "#d55e00", "marker": "s", "role": "baseline",
+      "no_rules": "the frozen agent learns nothing"}),
+    ("foresight", "methods.foresight:Foresight",
+     {"title": "Foresight", "colour": "#6a3d9a", "marker": "D", "role": "method", "cost": 30.0}),
+    ("online", "methods.online:Online",
+     {"title": "Online", "colour": "#009e73", "marker": "^", "role": "baseline", "no_rules": _WEIGHTS, "cost": 100.0}),
+    ("finetune", "methods.finetune:FineTune",
+     {"title": "FineTune", "colour": "#cc79a7", "marker": "v", "role": "baseline", "no_rules": _WEIGHTS,
+      "cost": 50.0}),
+    ("napping", "methods.napping:Napping",
+     {"title": "NAPPING", "colour": "#0072b2", "marker": "o", "role": "method", "cost": 3.0}),
+    ("napping-ucb", "methods.napping_ucb:NappingUcb",
+     {"title": "NAPPING-UCB", "colour": "#44aa99", "marker": ">", "role": "method", "cost": 4.0}),
+    ("napping-no-memory", "methods.controls:NappingNoMemory",
+     {"title": "NAPPING, no memory", "colour": "#56b4e9", "marker": "p", "role": "control", "cost": 3.0}),
+    ("random", "methods.controls:Random",
+     {"title": "Random", "colour": "#888888", "marker": "X", "role": "control", "no_rules": _CONTROL}),
+    ("switch-on-failure", "methods.controls:SwitchOnFailure",
+     {"title": "Switch on failure", "colour": "#e69f00", "marker": "<", "role": "control", "no_rules": _CONTROL}),
+    ("replay-success", "methods.controls:ReplaySuccess",
+     {"title": "Replay success", "colour": "#882255", "marker": "h", "role": "control", "no_rules": _CONTROL}),
+    ("controller", "methods.controls:BareController",
+     {"title": "Controller", "colour": "#332288", "marker": "P", "role": "control", "no_rules": _CONTROL}),
+    ("oracle", "methods.oracle:Oracle",
+     {"title": "Oracle", "colour": "#000000", "marker": "*", "role": "oracle",
+      "no_rules": "it is given the true parameters and learns no rules"}),
+)  # fmt: skip
 
-players = Registry(
-    "player",
-    {
-        "angrybirds-naive": "nappingrl.players.naive:Naive",
-        "angrybirds-naive-adaptation": "nappingrl.players.naive_adaptation:NaiveAdaptation",
-        "angrybirds-datalab": "nappingrl.players.datalab:DataLab",
-        "angrybirds-replanner": "nappingrl.players.replanner:Replanner",
-        "angrybirds-hydra": "nappingrl.players.hydra_birds:HydraBirds",
-        "cartpole-hydra": "nappingrl.players.hydra_cartpole:HydraCartPole",
-    },
-)
-"""Agents that play by rules of their own, by domain and name."""
+agents = _built_in(
+    "agent",
+    ("angrybirds-naive", "scripted.naive:Naive", {"title": "Naive", "colour": "#56b4e9", "marker": "<"}),
+    ("angrybirds-naive-adaptation", "scripted.naive_adaptation:NaiveAdaptation",
+     {"title": "Naive Adaptation", "colour": "#009e73", "marker": "^"}),
+    ("angrybirds-datalab", "scripted.datalab:DataLab", {"title": "DataLab", "colour": "#cc79a7", "marker": "v"}),
+    ("angrybirds-replanner", "scripted.replanner:Replanner",
+     {"title": "Replanner", "colour": "#e69f00", "marker": "D"}),
+    ("angrybirds-hydra", "scripted.hydra_angrybirds:HydraBirds",
+     {"title": "HYDRA", "colour": "#8c510a", "marker": ">"}),
+    ("cartpole-hydra", "scripted.hydra_cartpole:HydraCartPole",
+     {"title": "HYDRA", "colour": "#8c510a", "marker": ">"}),
+)  # fmt: skip
+"""Scripted agents, as DOMAIN-NAME; trained ones lie in `agents/zoo`."""
 
-detectors = Registry(
+detectors = _built_in(
     "detector",
-    {
-        "rolling-mean": "nappingrl.detect.returns:RollingMean",
-        "page-hinkley": "nappingrl.detect.returns:PageHinkley",
-        "cusum": "nappingrl.detect.returns:Cusum",
-        "adwin": "nappingrl.detect.adwin:Adwin",
-        "ks": "nappingrl.detect.features:KsFeatures",
-        "given": "nappingrl.detect.base:Given",
-        "residual": "nappingrl.detect.residual:Residual",
-        "never": "nappingrl.detect.base:Never",
-    },
-)
+    ("rolling-mean", "detectors.returns:RollingMean", {"title": "Rolling mean", "colour": "#0072b2", "marker": "o"}),
+    ("page-hinkley", "detectors.returns:PageHinkley", {"title": "Page-Hinkley", "colour": "#d55e00", "marker": "s"}),
+    ("cusum", "detectors.returns:Cusum", {"title": "CUSUM", "colour": "#009e73", "marker": "^"}),
+    ("adwin", "detectors.adwin:Adwin", {"title": "ADWIN", "colour": "#cc79a7", "marker": "v"}),
+    ("ks", "detectors.observations:KsFeatures",
+     {"title": "Kolmogorov-Smirnov", "colour": "#e69f00", "marker": "D"}),
+    ("given", "detectors.base:Announced", {"title": "Given", "colour": "#000000", "marker": "*"}),
+    ("residual", "detectors.residual:Residual", {"title": "Residual", "colour": "#6a3d9a", "marker": "P"}),
+    ("never", "detectors.base:Never", {"title": "Never", "colour": "#888888", "marker": "X"}),
+)  # fmt: skip
+
+REGISTRIES = {registry.kind: registry for registry in (domains, methods, detectors, agents)}
+
+
+def register(kind: str, name: str, target: Any, **facts: Any) -> None:
+    """Add a domain, method, detector or scripted agent of yours to everything that lists them.
+
+    `target` is a class, or "package.module:attribute" that names one. Facts are `title`, `colour`, `marker`, and for a
+    method `role`, `no_rules` and `cost`; each has a default.
+
+    Examples:
+        >>> from nappingrl.methods.base import Method
+        >>> class Lazy(Method):
+        ...     "Acts as the frozen agent does."
+        >>> register("method", "lazy", Lazy, title="Lazy")
+        >>> methods.entry("lazy").role
+        'method'
+    """
+    REGISTRIES[check_name("kind", kind, REGISTRIES)].add(name, target, **facts)
+
+
+def added_entries() -> list[Entry]:
+    """What was registered while this process ran, so that worker processes can register it too."""
+    return [entry for registry in REGISTRIES.values() for entry in registry._added]

@@ -6,8 +6,8 @@ from math import inf
 
 import numpy as np
 
-from nappingrl.arrays import Actions, Flags, Floats, Observations
 from nappingrl.errors import BadSpecError
+from nappingrl.types import Actions, Flags, Floats, Observations
 
 Eval = Callable[[Observations, Actions, Observations, Floats, Flags], Floats]
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from nappingrl import agents
-from nappingrl.agents.torch import TorchAgent
+from nappingrl.agents.torch_agent import TorchAgent
 from nappingrl.errors import BadAgentError, BadObservationError, UnknownNameError
 
 

@@ -14,9 +14,9 @@ from stable_baselines3 import DQN, PPO, SAC
 
 from nappingrl import agents
 from nappingrl.agents import zoo
-from nappingrl.agents.box import BoxMlpAgent
+from nappingrl.agents.continuous import BoxMlpAgent
 from nappingrl.agents.mlp import MlpAgent
-from nappingrl.agents.training import evaluate, train
+from nappingrl.agents.training.sb3 import evaluate, train
 from nappingrl.errors import BadAgentError, BadSpecError, UnknownNameError
 
 SHIPPED = [("cartpole", "dqn"), ("cartpole", "ppo"), ("crossroad", "dqn"), ("crossroad", "ppo")]

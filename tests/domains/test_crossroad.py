@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 import nappingrl  # noqa: F401  (registers the environments)
 from nappingrl.agents.base import Agent
+from nappingrl.domains import find_domain
 from nappingrl.domains.base import Domain
-from nappingrl.registry import domains
 from nappingrl.trials.engine import Engine
 from nappingrl.trials.spec import RunSpec
 
@@ -31,7 +31,7 @@ Cell = tuple[int, int]
 
 @pytest.fixture(scope="module")
 def kind() -> type[Domain]:
-    found: type[Domain] = domains.get("crossroad")
+    found: type[Domain] = find_domain("crossroad")
     return found
 
 
@@ -154,7 +154,7 @@ def test_agrees_with_the_rules_over_random_layouts(kind: type[Domain], seed: int
     assert counts["cars"] > 500
 
 
-@pytest.mark.parametrize("novelty", list(domains.get("crossroad").novelties))
+@pytest.mark.parametrize("novelty", list(find_domain("crossroad").novelties))
 def test_agrees_with_the_rules_in_every_novelty(kind: type[Domain], novelty: str) -> None:
     rng = np.random.default_rng(5)
     layouts = [kind.novelties[novelty].sample(rng, kind.parameters) for _ in range(8)]
@@ -196,20 +196,20 @@ class Player:
     """One world with named parameters."""
 
     def __init__(self, kind: type[Domain], **parameters: float) -> None:
-        self.world = kind(1)
-        self.world.apply(ROW, parameters)
-        self.world.reset(ROW, np.zeros((1, 0)))
+        self.context = kind(1)
+        self.context.apply(ROW, parameters)
+        self.context.reset(ROW, np.zeros((1, 0)))
 
     def go(self, *actions: int) -> tuple[float, bool]:
         """Take the actions; the last one's reward and end. Nothing may happen before it."""
         for i, action in enumerate(actions, 1):
-            rewards, terminated = self.world.step(ROW, np.array([action]))
+            rewards, terminated = self.context.step(ROW, np.array([action]))
             if i < len(actions):
                 assert (rewards[0], terminated[0]) == (0.0, False)
         return float(rewards[0]), bool(terminated[0])
 
     def see(self) -> list[float]:
-        return [float(number) for number in self.world.observe(ROW)[0]]
+        return [float(number) for number in self.context.observe(ROW)[0]]
 
     def place(self) -> Cell:
         x, y = self.see()[:2]
@@ -533,7 +533,7 @@ def test_one_lost_episode_in_five_is_a_novelty(kind: type[Domain], lost: list[in
     detector.start(ROW, 0)
     for episode in range(5):
         detector.end_episode(ROW, np.array([-1.0 if episode in lost else 1.0]), np.array([episode + 1]))
-        assert bool(detector.world[0]) == (alarm and episode == 4)
+        assert bool(detector.context[0]) == (alarm and episode == 4)
 
 
 def test_won_is_a_return_above_zero(kind: type[Domain]) -> None:

@@ -8,28 +8,29 @@ import pytest
 from numpy.typing import NDArray
 
 import nappingrl  # noqa: F401  (registers the environments)
-from nappingrl.arrays import Decision, Transition
-from nappingrl.detect import Detector
+from nappingrl.detectors import Detector
+from nappingrl.domains import find_domain
 from nappingrl.domains.base import Domain
-from nappingrl.domains.drawing import Canvas
+from nappingrl.domains.canvas import Canvas
 from nappingrl.errors import BadSpecError, UnknownNameError
-from nappingrl.methods.space import SPACES
-from nappingrl.novelty import Novelty
-from nappingrl.principles import RULES
+from nappingrl.methods.napping.principles import RULES
+from nappingrl.methods.napping.space import SPACES
+from nappingrl.novelties.novelty import Novelty
 from nappingrl.registry import detectors, domains
+from nappingrl.types import Decision, Transition
 
 Kind = type[Domain]
 Step = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
 
 NAMES = domains.names()
-NOVELTIES = [(name, novelty) for name in NAMES for novelty in domains.get(name).novelties]
-SCORES = [(name, score) for name in NAMES for score in domains.get(name).scores]
+NOVELTIES = [(name, novelty) for name in NAMES for novelty in find_domain(name).novelties]
+SCORES = [(name, score) for name in NAMES for score in find_domain(name).scores]
 
 
 @pytest.fixture(params=NAMES)
 def kind(request: pytest.FixtureRequest) -> Kind:
     """Each registered domain."""
-    found: Kind = domains.get(request.param)
+    found: Kind = find_domain(request.param)
     return found
 
 
@@ -71,7 +72,7 @@ def rollout(kind: Kind, m: int, steps: int, seed: int = 0, novel: bool = False) 
 
 
 def test_names_agree_with_the_registry() -> None:
-    assert [domains.get(name).name for name in NAMES] == NAMES
+    assert [find_domain(name).name for name in NAMES] == NAMES
 
 
 def test_observation_tables_have_one_entry_per_number(kind: Kind) -> None:
@@ -117,7 +118,7 @@ def test_ranges_are_ordered(kind: Kind) -> None:
 
 @pytest.mark.parametrize(("name", "novelty"), NOVELTIES)
 def test_novelty_draws_inside_its_ranges_and_leaves_the_rest(name: str, novelty: str) -> None:
-    kind: Kind = domains.get(name)
+    kind: Kind = find_domain(name)
     entry: Novelty = kind.novelties[novelty]
     assert entry.ranges
     assert set(entry.ranges) <= set(kind.parameters)
@@ -135,7 +136,7 @@ def test_novelty_draws_inside_its_ranges_and_leaves_the_rest(name: str, novelty:
 
 @pytest.mark.parametrize(("name", "novelty"), NOVELTIES)
 def test_strength_pulls_the_same_draw_towards_the_default(name: str, novelty: str) -> None:
-    kind: Kind = domains.get(name)
+    kind: Kind = find_domain(name)
     for seed in range(20):
         full, weak = sampled(kind, novelty, seed), sampled(kind, novelty, seed, strength=0.25)
         for parameter, default in kind.parameters.items():
@@ -147,7 +148,7 @@ def test_strength_pulls_the_same_draw_towards_the_default(name: str, novelty: st
 
 @pytest.mark.parametrize(("name", "novelty"), NOVELTIES)
 def test_novelty_changes_what_happens(name: str, novelty: str) -> None:
-    kind: Kind = domains.get(name)
+    kind: Kind = find_domain(name)
     world, both = kind(2), rows_of(0, 1)
     world.apply(rows_of(0), kind.novelties[novelty].setting)
     world.apply(rows_of(1), sampled(kind, novelty, seed=1))
@@ -277,7 +278,7 @@ def test_won_gives_a_flag_per_episode(kind: Kind) -> None:
 @pytest.mark.parametrize(("name", "score"), SCORES)
 @pytest.mark.parametrize("novel", [False, True])
 def test_score_judges_each_transition_alone(name: str, score: str, novel: bool) -> None:
-    kind: Kind = domains.get(name)
+    kind: Kind = find_domain(name)
     entry = kind.scores[score]
     values = []
     for step in rollout(kind, m=6, steps=60, novel=novel):
@@ -318,7 +319,7 @@ def test_rolling_mean_has_the_limits_of_the_domain(kind: Kind) -> None:
         detector = kind.make_detector("rolling-mean", 1)
         for episode in range(5):
             detector.end_episode(rows_of(0), np.array([value]), rows_of(episode + 1))
-        assert bool(detector.world[0]) == expected
+        assert bool(detector.context[0]) == expected
 
 
 def test_expert_solves_the_default_world(kind: Kind) -> None:

@@ -72,7 +72,7 @@ class Drifting(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 def make_plain() -> gymnasium.Env[Any, Any]:
-    from nappingrl.domains.ns_gym import Plain
+    from nappingrl.novelties.ns_gym import Plain
 
     return Plain(Drifting())
 

@@ -11,11 +11,11 @@ from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.logger import Logger
 
 from nappingrl import agents
-from nappingrl.arrays import Decision, Transition
 from nappingrl.learners import Learner, make_learner
 from nappingrl.learners.network import unflatten
 from nappingrl.learners.ppo import shuffle
-from nappingrl.streams import Streams
+from nappingrl.rng import Streams
+from nappingrl.types import Decision, Transition
 
 torch.set_num_threads(1)
 N_INPUTS, N_ACTIONS = 3, 4

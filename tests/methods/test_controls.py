@@ -13,14 +13,15 @@ from polars.testing import assert_frame_equal
 from nappingrl import NappingAgent
 from nappingrl.agents.base import Agent
 from nappingrl.agents.mlp import MlpAgent
-from nappingrl.arrays import Decision, Observations, Transition
-from nappingrl.domains.env import DomainEnv
+from nappingrl.domains import find_domain
+from nappingrl.domains.as_env import DomainEnv
 from nappingrl.errors import BadSpecError
-from nappingrl.methods.base import Info, Method
+from nappingrl.methods.base import Method, MethodInfo
 from nappingrl.registry import domains, methods
 from nappingrl.score import Score
 from nappingrl.trials.engine import Engine
 from nappingrl.trials.spec import RunSpec
+from nappingrl.types import Decision, Observations, Transition
 
 N_ACTIONS, UP = 5, 2
 Ints = NDArray[np.int64]
@@ -44,7 +45,7 @@ class Trials:
     ) -> None:
         score = Score("reward", lambda o, a, o2, r, end: r, threshold, controller=controller)
         one = np.ones(1)
-        info = Info(score, (1,), 0 * one, one, options=options, won=lambda lengths, end, returns: returns > 0)
+        info = MethodInfo(score, (1,), 0 * one, one, options=options, won=lambda lengths, end, returns: returns > 0)
         kind: type[Method] = methods.get(method)
         self.agent, self.rows = Wants(), np.arange(n)
         self.method = kind(self.agent, info, n)
@@ -80,7 +81,7 @@ def assert_uniform(actions: Ints, among: list[int]) -> None:
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "random": {},
-    "flip": {},
+    "switch-on-failure": {},
     "replay-success": {"epsilon": 1.0},
     "controller": {"controller": lambda observations: np.full(len(observations), 3)},
 }
@@ -125,7 +126,7 @@ def test_random_is_uniform_whatever_is_wanted() -> None:
 
 
 def test_flip_takes_any_other_action_after_a_bad_score() -> None:
-    trials = Trials("flip", 2000)
+    trials = Trials("switch-on-failure", 2000)
     trials.detect()
     trials.step(1, score=-0.1)
     assert_uniform(trials.step(1, score=0.0), [0, 2, 3, 4])
@@ -135,21 +136,21 @@ def test_flip_takes_any_other_action_after_a_bad_score() -> None:
 
 
 def test_flip_looks_at_each_trial_s_own_score_and_threshold() -> None:
-    trials = Trials("flip", 6, threshold=1.0)
+    trials = Trials("switch-on-failure", 6, threshold=1.0)
     trials.detect(0, score=1.0)
     trials.step(2, score=np.array([0.9, 1.0, -3.0, 2.0, 0.0, 1.1]))
     assert ((trials.step(2) == 2) == [False, True, False, True, False, True]).all()
 
 
 def test_flip_hears_the_score_of_the_detecting_step() -> None:
-    trials = Trials("flip", 50)
+    trials = Trials("switch-on-failure", 50)
     trials.step(2, score=-1.0)
     assert (trials.detect(2, score=-1.0) == 2).all()
     assert (trials.step(2) != 2).all()
 
 
 def test_flip_forgets_the_score_at_the_end_of_the_episode() -> None:
-    trials = Trials("flip", 50)
+    trials = Trials("switch-on-failure", 50)
     trials.detect()
     trials.step(2, score=-1.0, end=True)
     assert (trials.step(2, score=-1.0) == 2).all()
@@ -246,7 +247,7 @@ def test_controller_is_the_score_s(agent_for: Callable[[str], Agent]) -> None:
 
 @pytest.mark.parametrize("domain", domains.names())
 def test_controllers_of_the_scores_give_actions_of_the_world(domain: str) -> None:
-    kind = domains.get(domain)
+    kind = find_domain(domain)
     assert kind.scores[kind.defaults.score].controller is not None
     world, rng = kind(50), np.random.default_rng(0)
     rows = np.arange(50)
@@ -260,19 +261,19 @@ def test_controllers_of_the_scores_give_actions_of_the_world(domain: str) -> Non
 
 @pytest.mark.parametrize(("domain", "score"), [("crossroad", "reward"), ("cartpole", "terminal")])
 def test_a_score_without_a_controller_is_refused(domain: str, score: str, agent_for: Callable[[str], Agent]) -> None:
-    assert domains.get(domain).scores[score].controller is None
+    assert find_domain(domain).scores[score].controller is None
     spec = RunSpec(domain, "a", "controller", score=score).complete()
     with pytest.raises(BadSpecError, match=f"controller.*'{score}'") as caught:
         Engine(spec, agent_for(domain))
     assert "\n" not in str(caught.value)
 
 
-# ---- napping-wiped ------------------------------------------------------------------------------------------------
+# ---- napping-no-memory --------------------------------------------------------------------------------------------
 
 
 def test_napping_wiped_learns_each_episode_anew(agent: Agent) -> None:
     """With two actions nothing is drawn: each episode must be that of a NAPPING agent that was just made."""
-    trial = RunSpec("cartpole", "a", "napping-wiped", detector="given", protocol="0+8", trials=3).complete()
+    trial = RunSpec("cartpole", "a", "napping-no-memory", detector="given", protocol="0+8", trials=3).complete()
     for spec in trial.trial_specs():
         rows = Engine(trial, agent).run_trials([spec])
         env = DomainEnv("cartpole")
@@ -295,7 +296,7 @@ def test_napping_wiped_learns_each_episode_anew(agent: Agent) -> None:
 
 @pytest.mark.parametrize("domain", domains.names())
 def test_napping_wiped_counts_the_episode_s_own_regions(domain: str, agent_for: Callable[[str], Agent]) -> None:
-    spec = RunSpec(domain, "a", "napping-wiped", detector="given", protocol="0+6", trials=6).complete()
+    spec = RunSpec(domain, "a", "napping-no-memory", detector="given", protocol="0+6", trials=6).complete()
     wiped = Engine(spec, agent_for(domain)).run_trials(spec.trial_specs())
     kept_spec = RunSpec(domain, "a", "napping", detector="given", protocol="0+6", trials=6).complete()
     kept = Engine(kept_spec, agent_for(domain)).run_trials(kept_spec.trial_specs())
@@ -309,7 +310,7 @@ def test_napping_wiped_counts_the_episode_s_own_regions(domain: str, agent_for: 
 
 
 def test_random_aims_only_at_what_is_there(agent_for: Callable[[str], Agent]) -> None:
-    kind = domains.get("angrybirds")
+    kind = find_domain("angrybirds")
     world, rows = kind(6), np.arange(6)
     world.reset(rows, np.random.default_rng(0).random((6, kind.n_reset_draws)))
     spec = RunSpec("angrybirds", "a", "random", detector="given").complete()

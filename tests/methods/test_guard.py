@@ -20,7 +20,7 @@ def play(
     """N whole episodes after an alarm; who would play takes the next number of its list."""
     guard = Guard(1, budget)
     guard.start(ROW)
-    guard.enter(ROW, np.array([1]))
+    guard.on_context_change(ROW, np.array([1]))
     played = []
     for i in range(n):
         is_frozen = bool(guard.plays_frozen(ROW)[0])
@@ -54,16 +54,16 @@ def test_before_an_alarm_and_after_the_way_back_the_method_is_free():
     guard = Guard(2)
     guard.start(np.array([0, 1]))
     assert not guard.plays_frozen(np.array([0, 1])).any()
-    guard.enter(np.array([1]), np.array([1]))
+    guard.on_context_change(np.array([1]), np.array([1]))
     assert guard.plays_frozen(np.array([0, 1])).tolist() == [False, True]
-    guard.enter(np.array([1]), np.array([0]))
+    guard.on_context_change(np.array([1]), np.array([0]))
     assert not guard.plays_frozen(np.array([0, 1])).any()
 
 
 def test_the_frozen_agent_takes_over_where_too_much_is_lost_already():
     guard = Guard(1)
     guard.start(ROW)
-    guard.enter(ROW, np.array([1]))
+    guard.on_context_change(ROW, np.array([1]))
     guard.returns[0] = -100.0
     guard.end_episode(ROW)
     for step in range(1, 200):
@@ -79,7 +79,7 @@ returns = st.lists(st.floats(-100, 100), min_size=1, max_size=30)
 def test_the_bound_that_it_states_holds_whatever_the_method_does(frozen, adapted, n, budget):
     guard = Guard(1, budget)
     guard.start(ROW)
-    guard.enter(ROW, np.array([1]))
+    guard.on_context_change(ROW, np.array([1]))
     short, worst, most = 0.0, 0.0, 0.0
     for i in range(n):
         is_frozen = bool(guard.plays_frozen(ROW)[0])

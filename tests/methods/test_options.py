@@ -11,7 +11,7 @@ from nappingrl import NappingAgent
 from nappingrl.agents.base import Agent
 from nappingrl.agents.mlp import MlpAgent
 from nappingrl.cli import main
-from nappingrl.domains.env import DomainEnv
+from nappingrl.domains.as_env import DomainEnv
 from nappingrl.errors import BadAgentError, BadSpecError, NappingError, UnknownNameError
 from nappingrl.trials.engine import Engine
 from nappingrl.trials.spec import RunSpec
@@ -46,7 +46,7 @@ def deep_agent() -> MlpAgent:
         ("napping", {"choice": "paper"}, {"choice": "preference"}),
         ("napping", {"search": "any"}, {"search": "same-key"}),
         ("napping", {"choice": "paper", "search": "any"}, {"layer": 1}),
-        ("napping-wiped", {"choice": "paper"}, {"choice": "preference"}),
+        ("napping-no-memory", {"choice": "paper"}, {"choice": "preference"}),
         ("replay-success", {"epsilon": 0.25}, {"epsilon": 0.3}),
         ("replay-success", {"epsilon": "0.25"}, {"epsilon": "0.5"}),
         ("replay-success", {"epsilon": "2.5e-1"}, {"epsilon": 0}),

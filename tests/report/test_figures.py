@@ -18,17 +18,17 @@ from scipy import stats
 import nappingrl
 from conftest import make_agent
 from nappingrl.cli import main
+from nappingrl.domains import find_domain
 from nappingrl.errors import BadRunError, BadSpecError, UnknownNameError
-from nappingrl.registry import domains
 from nappingrl.report import figures
-from nappingrl.report.controls import Run
+from nappingrl.report.best_control import Run
 from nappingrl.report.figures import FIGURES, draw_figure
-from nappingrl.report.figures_curves import detection_delays
-from nappingrl.report.figures_method import draw_map, draw_strip, nearest_raster, plot_embedding, plot_strip, project
-from nappingrl.report.figures_values import binned
+from nappingrl.report.figures.curves import detection_delays
+from nappingrl.report.figures.method import draw_map, draw_strip, nearest_raster, plot_embedding, plot_strip, project
+from nappingrl.report.figures.style import FAILED, looks, save, settle, style
+from nappingrl.report.figures.values import binned
 from nappingrl.report.intervals import over_trials, rate_wilson
-from nappingrl.report.style import FAILED, looks, save, settle, style
-from nappingrl.trials.launch import run_into
+from nappingrl.trials.runner import run_into
 from nappingrl.trials.spec import RunSpec
 from nappingrl.trials.store import RunFolder
 from report.rows import make_run
@@ -52,7 +52,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
             run = run_into(folder / f"{domain}-{method}", spec, agent)
             found[domain].append((run.manifest, run.read()))
     passed = np.random.default_rng(0).integers(0, 2, (14, PRE + POST))
-    names = [name for name in domains.get("angrybirds").novelties for _ in range(2)]
+    names = [name for name in find_domain("angrybirds").novelties for _ in range(2)]
     players = [("dqn", "frozen"), ("dqn", "napping"), ("naive", "frozen")]
     found["angrybirds"] = [make_run("angrybirds", *who, passed, PRE, novelties=names) for who in players]
     found["one domain"] = found["cartpole"]

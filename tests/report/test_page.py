@@ -13,12 +13,13 @@ import polars as pl
 import pytest
 
 from nappingrl.errors import BadRunError
-from nappingrl.explain import Rule
-from nappingrl.report import page, page_curves
-from nappingrl.report.controls import best_control
-from nappingrl.report.inputs import Loaded, name_runs
-from nappingrl.report.page_metrics import GROUPS, measure_runs
-from nappingrl.report.page_rules import TrialRules, median_trial, read_table, stored_tables
+from nappingrl.explain import ReadableRule
+from nappingrl.report import page
+from nappingrl.report.best_control import best_control
+from nappingrl.report.page import curves as page_curves
+from nappingrl.report.page.metrics import GROUPS, measure_runs
+from nappingrl.report.page.rules import TrialRules, median_trial, read_table, stored_tables
+from nappingrl.report.runs import Loaded, name_runs
 from nappingrl.report.statistics import Interval, mean_t, rate_wilson
 from nappingrl.report.summary import final_levels, summarise
 from nappingrl.trials.store import RunFolder
@@ -34,7 +35,7 @@ LEVELS = {
     "oracle": np.full(N, 200),
     "controller": _RNG.integers(20, 90, N),
 }
-ROLES = {"frozen": "baseline", "random": "control", "controller": "control", "oracle": "ceiling"}
+ROLES = {"frozen": "baseline", "random": "control", "controller": "control", "oracle": "oracle"}
 GRAVITY = np.linspace(1, 30, N)
 
 
@@ -112,9 +113,9 @@ def runs() -> list[Loaded]:
 @pytest.fixture(scope="module")
 def html(runs: list[Loaded], tmp_path_factory: pytest.TempPathFactory) -> str:
     rules = [TrialRules("cartpole ppo napping", "t/1", "Run again", (
-        Rule("pole leaning left", "LEFT", ("RIGHT",), 3, 1234, 0.52),
-        Rule("pole leaning right", "RIGHT", ("RIGHT",), 1, 99, 0.41),
-        Rule("pole upright", "LEFT", ("LEFT", "RIGHT"), 1, 7, 0.3),
+        ReadableRule("pole leaning left", "LEFT", ("RIGHT",), 3, 1234, 0.52),
+        ReadableRule("pole leaning right", "RIGHT", ("RIGHT",), 1, 99, 0.41),
+        ReadableRule("pole upright", "LEFT", ("LEFT", "RIGHT"), 1, 7, 0.3),
     ))]  # fmt: skip
     return write(tmp_path_factory.mktemp("page"), runs, command="napping report a b", rules=rules)
 
@@ -287,7 +288,7 @@ def test_what_comes_from_files_is_text(tmp_path: Path) -> None:
         source_sha256=EVIL,
     )  # fmt: skip
     run = replace(run, manifest=manifest, gap=EVIL)
-    rules = [TrialRules(EVIL, EVIL, EVIL, (Rule(EVIL, EVIL, (EVIL, "x"), 1, 1, 0.0),))] * 2
+    rules = [TrialRules(EVIL, EVIL, EVIL, (ReadableRule(EVIL, EVIL, (EVIL, "x"), 1, 1, 0.0),))] * 2
     read = assert_tame(write(tmp_path, [run], rules=rules, command=EVIL, why_no_rules=EVIL))
     assert read.text.count("alert(1)") > 20
     assert read.data()["runs"][0]["name"] == f"run {EVIL}"

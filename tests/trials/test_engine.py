@@ -11,16 +11,18 @@ import pytest
 from numpy.typing import NDArray
 from polars.testing import assert_frame_equal
 
+from methods.napping.pseudo_code import Oracle
 from nappingrl.agents import load, zoo_names
 from nappingrl.agents.base import Agent
 from nappingrl.agents.mlp import MlpAgent
-from nappingrl.arrays import Decision, Observations
+from nappingrl.domains import find_domain
 from nappingrl.domains.base import Domain
 from nappingrl.errors import BadAgentError, BadSpecError, UnknownNameError
 from nappingrl.registry import domains, methods
 from nappingrl.trials.engine import Engine
-from nappingrl.trials.spec import RunSpec, TrialSpec, phases
-from oracle import Oracle
+from nappingrl.trials.protocol import phases
+from nappingrl.trials.spec import RunSpec, TrialSpec
+from nappingrl.types import Decision, Observations
 
 Rows = pl.DataFrame
 SHORT = "3+8"
@@ -84,7 +86,7 @@ LEARNERS = ("online", "finetune")
 
 
 def _skip_where_it_cannot_be(domain: str, method: str) -> None:
-    kind: type[Domain] = domains.get(domain)
+    kind: type[Domain] = find_domain(domain)
     if method == "oracle" and kind.expert() is None:
         pytest.skip(f"{domain} has no expert that knows its parameters")
     if method == "controller" and kind.scores[kind.defaults.score].controller is None:
@@ -315,7 +317,7 @@ def test_one_completed_spec_is_a_fixed_point() -> None:
 
 def test_parameters_are_the_defaults_before_and_the_trial_s_own_after(agent: Agent) -> None:
     spec = spec_of(method="frozen", trials=3)
-    defaults = {f"param_{name}": value for name, value in domains.get("cartpole").parameters.items()}
+    defaults = {f"param_{name}": value for name, value in find_domain("cartpole").parameters.items()}
     for rows, trial in zip(by_trial(run(spec, agent)), spec.trial_specs(), strict=True):
         changed = {f"param_{name}": value for name, value in (trial.parameters() or {}).items()}
         seen = rows.select(pl.col("^param_.*$")).to_dicts()
@@ -333,7 +335,7 @@ def test_novelty_none_is_a_control(agent: Agent) -> None:
 
 @pytest.mark.parametrize("domain", domains.names())
 def test_novelty_all_runs_trials_of_each(domain: str, agent_for: Callable[[str], Agent]) -> None:
-    kind: type[Domain] = domains.get(domain)
+    kind: type[Domain] = find_domain(domain)
     rows = run(spec_of(domain, "frozen", novelty="all", trials=2, protocol="1+1"), agent_for(domain))
     assert rows["novelty"].to_list() == [name for name in kind.novelties for _ in range(4)]
     assert rows["number"].to_list() == [0, 0, 1, 1] * len(kind.novelties)
@@ -356,7 +358,7 @@ def test_strength_shrinks_the_change(agent: Agent) -> None:
         post(run(spec_of(method="frozen", protocol="0+1", strength=s), agent)).select(pl.col("^param_.*$")).to_numpy()
         for s in (1.0, 0.5)
     )
-    defaults = np.array(list(domains.get("cartpole").parameters.values()))
+    defaults = np.array(list(find_domain("cartpole").parameters.values()))
     np.testing.assert_allclose(half - defaults, 0.5 * (full - defaults))
 
 

@@ -10,10 +10,10 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import nappingrl
+from nappingrl._build import drop_stale_kernels, source_sha256
 from nappingrl.agents.base import Agent
 from nappingrl.errors import BadRunError
-from nappingrl.source import drop_stale_kernels, source_sha256
-from nappingrl.trials.launch import make_manifest
+from nappingrl.trials.runner import make_manifest
 from nappingrl.trials.spec import RunSpec
 from nappingrl.trials.store import Manifest, RunFolder
 

@@ -31,7 +31,8 @@ def load(agent: Any, domain: str | None = None, normaliser: str | Path | None = 
 
         return zoo.read(agent, domain, normaliser)
     try:
-        from nappingrl.agents import sb3, sb3_live
+        from nappingrl.agents.sb3 import live as sb3_live
+        from nappingrl.agents.sb3 import zip as sb3
     except ModuleNotFoundError as error:
         raise MissingExtraError(
             f"reading SB3 agents needs {error.name}, which is not installed; install nappingrl[sb3]"

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nappingrl.arrays import Decision, Flags, Keys, Observations, Rows, Transition
 from nappingrl.errors import BadAgentError, BadObservationError
+from nappingrl.types import Decision, Flags, Keys, Observations, Rows, Transition
 
 Layer = tuple[NDArray[np.float32], NDArray[np.float32]]  # (inputs, outputs), (outputs,)
 
@@ -65,7 +65,7 @@ class Agent(ABC):
     key_shapes: Mapping[str, tuple[int, ...]] = MappingProxyType({})
     sha256: str
     source: str | None = None
-    has_memory: bool = False
+    is_stateful: bool = False
     """Whether it learns by itself during a trial (a player with rules of its own); then only `frozen` takes it."""
 
     @abstractmethod

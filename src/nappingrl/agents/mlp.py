@@ -11,10 +11,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from nappingrl.activations import relu, tanh
+from nappingrl.agents.activations import relu, tanh
 from nappingrl.agents.base import AdamState, Agent, Layer, Trainable, check_observations
-from nappingrl.arrays import Decision, Observations
 from nappingrl.errors import BadAgentError
+from nappingrl.types import Decision, Observations
 
 ACTIVATIONS = ("tanh", "relu")
 TILE = 4

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nappingrl.arrays import Actions, Flags, Floats, Observations, Rows
-from nappingrl.detect import Detector
-from nappingrl.errors import BadSpecError
-from nappingrl.facts import Facts
-from nappingrl.novelty import Novelty
-from nappingrl.registry import check_name, detectors
+from nappingrl.detectors import Detector
+from nappingrl.errors import BadSpecError, check_name
+from nappingrl.novelties.novelty import Novelty
+from nappingrl.registry import detectors
 from nappingrl.score import Score
+from nappingrl.types import Actions, DomainSpec, Flags, Floats, Observations, Rows
 
 if TYPE_CHECKING:
-    from nappingrl.domains.drawing import Canvas
+    from nappingrl.domains.canvas import Canvas
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +151,9 @@ class Domain(ABC):
         return cls
 
     @classmethod
-    def facts(cls) -> Facts:
+    def facts(cls) -> DomainSpec:
         """What detectors and methods may know of this world."""
-        return Facts(
+        return DomainSpec(
             cls.observation_low,
             cls.observation_high,
             len(cls.action_names),
@@ -168,7 +167,7 @@ class Domain(ABC):
     def make_detector(cls, name: str, n: int) -> Detector:
         """A detector by name, for this world."""
         kind: type[Detector] = detectors.get(name)
-        return kind.for_world(n, cls.facts())
+        return kind.for_domain(n, cls.facts())
 
 
 def check_parameters(domain: Domain | type[Domain], changes: Mapping[str, float] | None) -> dict[str, float]:

@@ -9,11 +9,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from nappingrl.arrays import Actions, Flags, Floats, Observations, Rows
 from nappingrl.domains.base import Defaults, Domain, Solved
-from nappingrl.domains.drawing import Canvas
-from nappingrl.novelty import Novelty
+from nappingrl.domains.canvas import Canvas
+from nappingrl.novelties.novelty import Novelty
 from nappingrl.score import Score
+from nappingrl.types import Actions, Flags, Floats, Observations, Rows
 
 TIME_STEP = 0.02
 ANGLE_LIMIT = 12 * 2 * math.pi / 360
@@ -102,7 +102,7 @@ class CartPole(Domain):
         )
     }
     detector_limits = (150.0, inf)
-    expert_name = "nappingrl.domains.experts:CartPoleExpert"
+    expert_name = "nappingrl.domains.cartpole_oracle:CartPoleExpert"
     defaults = Defaults(agent="ppo", novelty="physics", score="push-back-0.3", rule="revised", space="embedding")
 
     def __init__(self, n: int) -> None:

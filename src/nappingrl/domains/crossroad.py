@@ -13,11 +13,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from nappingrl.arrays import Actions, Flags, Floats, Observations, Rows
 from nappingrl.domains.base import Defaults, Domain, Solved
-from nappingrl.domains.drawing import SIZE, Canvas
-from nappingrl.novelty import Novelty
+from nappingrl.domains.canvas import SIZE, Canvas
+from nappingrl.novelties.novelty import Novelty
 from nappingrl.score import Score
+from nappingrl.types import Actions, Flags, Floats, Observations, Rows
 
 COLUMNS, GOAL, CARS, CAR_LENGTH, START = 14, 9, 8, 4, 7
 HORIZON = 100
@@ -120,7 +120,7 @@ class CrossRoad(Domain):
         )
     }  # fmt: skip
     detector_limits = (1.0, inf)
-    expert_name = "nappingrl.domains.crossroad_expert:CrossRoadExpert"
+    expert_name = "nappingrl.domains.crossroad_oracle:CrossRoadExpert"
     defaults = Defaults(
         agent="dqn", novelty="opposite-direction", score="excused-progress", rule="fallback", space="embedding"
     )

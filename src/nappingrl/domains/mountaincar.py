@@ -6,11 +6,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from nappingrl.arrays import Actions, Flags, Floats, Observations, Rows
 from nappingrl.domains.base import Defaults, Domain, Solved
-from nappingrl.domains.drawing import Canvas
-from nappingrl.novelty import Novelty
+from nappingrl.domains.canvas import Canvas
+from nappingrl.novelties.novelty import Novelty
 from nappingrl.score import Score
+from nappingrl.types import Actions, Flags, Floats, Observations, Rows
 
 POSITION_MIN, POSITION_MAX, GOAL, MAX_SPEED = -1.2, 0.6, 0.5, 0.07
 RANGES = {"force": (0.0001, 0.02), "gravity": (0.0001, 0.005)}
@@ -82,7 +82,7 @@ class MountainCar(Domain):
         )
     }  # fmt: skip
     detector_limits = (-120.0, -80.0)
-    expert_name = "nappingrl.domains.experts:MountainCarExpert"
+    expert_name = "nappingrl.domains.cartpole_oracle:MountainCarExpert"
     defaults = Defaults(agent="dqn", novelty="physics", score="from-rest-right", rule="fallback", space="raw")
 
     def __init__(self, n: int) -> None:

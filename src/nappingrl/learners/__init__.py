@@ -4,8 +4,8 @@ from nappingrl.agents.base import Trainable
 from nappingrl.errors import BadSpecError
 from nappingrl.learners.base import Learner
 from nappingrl.learners.dqn import Dqn
+from nappingrl.learners.hyperparameters import DqnSettings, PpoSettings, read_settings
 from nappingrl.learners.ppo import Ppo
-from nappingrl.learners.settings import DqnSettings, PpoSettings, read_settings
 
 __all__ = ["Dqn", "DqnSettings", "Learner", "Ppo", "PpoSettings", "make_learner", "read_settings"]
 

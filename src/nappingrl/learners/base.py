@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from nappingrl.agents.base import Trainable
-from nappingrl.arrays import Actions, Decision, Flags, Keys, Observations, Rows, Transition
-from nappingrl.learners.memory import Memory, RewardScale
 from nappingrl.learners.network import flatten, forward_each, learning_spans, sizes_of
-from nappingrl.streams import Streams
+from nappingrl.learners.replay import Memory, RewardScale
+from nappingrl.rng import Streams
+from nappingrl.types import Actions, Decision, Flags, Keys, Observations, Rows, Transition
 
 
 class Learner(ABC):

@@ -5,11 +5,11 @@ from numba import njit
 from numpy.typing import NDArray
 
 from nappingrl.agents.base import Trainable
-from nappingrl.arrays import Actions, Flags, Floats, Keys, Rows
 from nappingrl.learners.base import Learner
+from nappingrl.learners.hyperparameters import DqnSettings
 from nappingrl.learners.network import Flat, Sizes, Spans, adam, backward, flatten, flow_width, forward, polyak
-from nappingrl.learners.settings import DqnSettings
-from nappingrl.streams import draw
+from nappingrl.rng import draw
+from nappingrl.types import Actions, Flags, Floats, Keys, Rows
 
 ADAM_EPSILON = 1e-8
 _BLOCK = 128

@@ -10,9 +10,9 @@ import scipy.linalg  # noqa: F401  (numba's np.dot calls its BLAS, which must be
 from numba import njit
 from numpy.typing import NDArray
 
-from nappingrl.activations import relu, tanh
+from nappingrl.agents.activations import relu, tanh
 from nappingrl.agents.base import Layer
-from nappingrl.arrays import Rows
+from nappingrl.types import Rows
 
 Flat = NDArray[np.float32]  # (parameters,)
 Sizes = NDArray[np.int64]  # (layers + 1,): inputs, the width of each hidden layer, outputs

@@ -7,11 +7,11 @@ from numba import njit
 from numpy.typing import NDArray
 
 from nappingrl.agents.base import Trainable
-from nappingrl.arrays import Actions, Flags, Floats, Keys, Rows
 from nappingrl.learners.base import Learner
+from nappingrl.learners.hyperparameters import PpoSettings
 from nappingrl.learners.network import Flat, Sizes, Spans, adam, backward, flow_width, forward, n_parameters
-from nappingrl.learners.settings import PpoSettings
-from nappingrl.streams import draw
+from nappingrl.rng import draw
+from nappingrl.types import Actions, Flags, Floats, Keys, Rows
 
 ADAM_EPSILON = 1e-5
 

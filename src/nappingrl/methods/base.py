@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.agents.base import Agent
-from nappingrl.arrays import Actions, Decision, Flags, Floats, Keys, Observations, Rows, Transition
-from nappingrl.errors import BadAgentError, BadSpecError
-from nappingrl.facts import Facts
-from nappingrl.registry import check_name, methods
+from nappingrl.errors import BadAgentError, BadSpecError, check_name
+from nappingrl.registry import methods
 from nappingrl.score import Score
+from nappingrl.types import Actions, Decision, DomainSpec, Flags, Floats, Keys, Observations, Rows, Transition
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ class Expert(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Info:
+class MethodInfo:
     """What a method may know of its world."""
 
     score: Score
@@ -78,7 +77,7 @@ class Info:
     """For each wanted action all actions in the order in which a person would try them instead."""
     won: Callable[[Rows, Flags, Floats], Flags] | None = None
     """Which ended episodes (lengths, terminated, returns) are a success; None where nobody knows."""
-    facts: Facts | None = None
+    domain: DomainSpec | None = None
     """The world's spaces and time limit; None where nobody has told them."""
 
 
@@ -86,12 +85,12 @@ class Method:
     """Acts for n trials in lock step. The default is the frozen agent: acts as it wants and learns nothing."""
 
     role: ClassVar[str] = "method"
-    """method, baseline, control or ceiling: how reports read its results."""
+    """method, baseline, control or oracle: how reports read its results."""
     detector: ClassVar[str] = ""
     """The detector that it is used with unless told otherwise; empty: the domain's."""
     learns_from_others: ClassVar[bool] = False
     """Whether it learns from steps whose actions it did not choose."""
-    takes_players: ClassVar[bool] = False
+    accepts_stateful_agents: ClassVar[bool] = False
     """Whether agents with a memory of their own are allowed."""
     needs_discrete: ClassVar[bool] = False
     """Whether agents whose actions are numbers are refused."""
@@ -100,8 +99,8 @@ class Method:
     options: ClassVar[Mapping[str, Option]] = {}
     """The options it takes, by name."""
 
-    def __init__(self, agent: Agent, info: Info, n: int) -> None:
-        if agent.has_memory and not self.takes_players:
+    def __init__(self, agent: Agent, info: MethodInfo, n: int) -> None:
+        if agent.is_stateful and not self.accepts_stateful_agents:
             raise BadAgentError(f"agent {agent.name} plays by rules of its own; allowed method for it: frozen")
         if self.needs_discrete and agent.action_low is not None:
             others = [name for name in methods.names() if not methods.get(name).needs_discrete]
@@ -130,7 +129,7 @@ class Method:
         """One step was executed; called on every step, before the novelty too."""
         self.agent.watch(rows, transition, detected)
 
-    def enter(self, rows: Rows, worlds: Rows) -> None:
+    def on_context_change(self, rows: Rows, contexts: Rows) -> None:
         """The detector now believes these rows to be in these worlds (0: as before the novelty); before `learn`."""
 
     def end_episode(self, rows: Rows) -> None:
@@ -157,15 +156,15 @@ class Method:
         """What the numbers in `table` stand for; empty: the world's actions."""
         return ()
 
-    def words(self, row: int) -> str:
+    def describe(self, row: int) -> str:
         """The rule in force in words; empty where there is none."""
         return ""
 
-    def known(self, row: int) -> dict[int, int]:
+    def context_sizes(self, row: int) -> dict[int, int]:
         """How much was learned for each world that was met, by its number."""
         return {}
 
-    def abandon(self, rows: Rows) -> None:
+    def discard_episode(self, rows: Rows) -> None:
         """The episode under way, if there is one, will not be finished: another begins."""
 
     def state(self) -> dict[str, NDArray[Any]]:

@@ -9,11 +9,11 @@ from typing import ClassVar
 import numpy as np
 
 from nappingrl.agents.base import Agent
-from nappingrl.arrays import Actions, Decision, Flags, Keys, Observations, Rows, Transition
 from nappingrl.errors import BadSpecError
-from nappingrl.methods.base import Info, Method, Option
+from nappingrl.methods.base import Method, MethodInfo, Option
 from nappingrl.methods.napping import Napping, score_of
-from nappingrl.streams import Streams
+from nappingrl.rng import Streams
+from nappingrl.types import Actions, Decision, Flags, Keys, Observations, Rows, Transition
 
 
 class Control(Method):
@@ -21,7 +21,7 @@ class Control(Method):
 
     role = "control"
 
-    def __init__(self, agent: Agent, info: Info, n: int) -> None:
+    def __init__(self, agent: Agent, info: MethodInfo, n: int) -> None:
         super().__init__(agent, info, n)
         self._detected = np.zeros(n, np.bool_)
         self.streams = Streams(n)
@@ -66,12 +66,12 @@ class Random(Control):
         return actions
 
 
-class Flip(Control):
+class SwitchOnFailure(Control):
     """Memoryless: any action but the wanted one if the score of the step before was bad, else the wanted one."""
 
     needs_discrete = True
 
-    def __init__(self, agent: Agent, info: Info, n: int) -> None:
+    def __init__(self, agent: Agent, info: MethodInfo, n: int) -> None:
         super().__init__(agent, info, n)
         self._was_bad = np.zeros(n, np.bool_)
 
@@ -103,7 +103,7 @@ class ReplaySuccess(Control):
         "epsilon": Option(0.25, "share of random actions until the first success", high=1.0)
     }
 
-    def __init__(self, agent: Agent, info: Info, n: int) -> None:
+    def __init__(self, agent: Agent, info: MethodInfo, n: int) -> None:
         super().__init__(agent, info, n)
         if info.won is None:
             raise BadSpecError("method 'replay-success' needs a domain that says which episodes are a success")
@@ -148,7 +148,7 @@ class ReplaySuccess(Control):
 class BareController(Control):
     """The hand-made policy behind the score, without any learning: what the score alone gives away."""
 
-    def __init__(self, agent: Agent, info: Info, n: int) -> None:
+    def __init__(self, agent: Agent, info: MethodInfo, n: int) -> None:
         super().__init__(agent, info, n)
         if info.score.controller is None:
             raise BadSpecError(f"no controller is known for the score '{info.score.name}'; choose another --score")
@@ -159,7 +159,7 @@ class BareController(Control):
         return self._controller(observations)
 
 
-class NappingWiped(Napping):
+class NappingNoMemory(Napping):
     """NAPPING that forgets all principles after every episode: what is learned within one episode only."""
 
     role = "control"

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from nappingrl.agents.base import Agent
-from nappingrl.arrays import Rows, Transition
 from nappingrl.errors import BadSpecError
-from nappingrl.methods.base import Info, Option
+from nappingrl.methods.base import MethodInfo, Option
 from nappingrl.methods.online import Online
+from nappingrl.types import Rows, Transition
 
 
 class FineTune(Online):
@@ -23,7 +23,7 @@ class FineTune(Online):
     }
     learns_at_once: ClassVar[bool] = False
 
-    def __init__(self, agent: Agent, info: Info, n: int) -> None:
+    def __init__(self, agent: Agent, info: MethodInfo, n: int) -> None:
         super().__init__(agent, info, n)
         if self._keeps_buffer() and self._trainable.kind != "q":
             raise BadSpecError("option buffer=kept is for DQN agents; PPO has no replay buffer")

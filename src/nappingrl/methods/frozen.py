@@ -7,4 +7,4 @@ class Frozen(Method):
     """Acts as the trained agent wants and never learns."""
 
     role = "baseline"
-    takes_players = True
+    accepts_stateful_agents = True

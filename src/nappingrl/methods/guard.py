@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.agents.base import Agent
-from nappingrl.arrays import Actions, Decision, Flags, Floats, Keys, Observations, Rows, Transition, arrays_of
-from nappingrl.methods.base import Info, Method
+from nappingrl.methods.base import Method, MethodInfo
+from nappingrl.types import Actions, Decision, Flags, Floats, Keys, Observations, Rows, Transition, arrays_of
 
 BUDGET = 0.5
 LEAST_SHARE = 0.25
@@ -48,13 +48,13 @@ class Guard:
         """A new trial begins."""
         for array in (self._before, self._n_before, self.returns, self.n_stopped):
             array[rows] = 0
-        self.enter(rows, np.zeros(len(rows), np.int64))
+        self.on_context_change(rows, np.zeros(len(rows), np.int64))
 
-    def enter(self, rows: Rows, worlds: Rows) -> None:
+    def on_context_change(self, rows: Rows, contexts: Rows) -> None:
         """Another world: its reference is not known yet, so the frozen agent plays this episode."""
         self._frozen[rows] = self._n_frozen[rows] = 0
         self._short[rows], self._wait[rows], self._pause[rows] = 0.0, 0, 1
-        self._away[rows] = worlds > 0
+        self._away[rows] = contexts > 0
         self._is_frozen[rows] = True
 
     def reference(self, rows: Rows) -> Floats:
@@ -107,7 +107,7 @@ class Guard:
 class _Guarding(Method):
     """Put before a method in a class's bases: its episodes are played only while that pays."""
 
-    def __init__(self, agent: Agent, info: Info, n: int) -> None:
+    def __init__(self, agent: Agent, info: MethodInfo, n: int) -> None:
         super().__init__(agent, info, n)
         self.guard = Guard(n)
 
@@ -115,9 +115,9 @@ class _Guarding(Method):
         super().start(rows, keys)
         self.guard.start(rows)
 
-    def enter(self, rows: Rows, worlds: Rows) -> None:
-        super().enter(rows, worlds)
-        self.guard.enter(rows, worlds)
+    def on_context_change(self, rows: Rows, contexts: Rows) -> None:
+        super().on_context_change(rows, contexts)
+        self.guard.on_context_change(rows, contexts)
 
     def act(self, rows: Rows, observations: Observations, decision: Decision) -> Actions:
         actions = super().act(rows, observations, decision)
@@ -137,8 +137,8 @@ class _Guarding(Method):
         super().end_episode(rows)
         self.guard.end_episode(rows)
 
-    def abandon(self, rows: Rows) -> None:
-        super().abandon(rows)
+    def discard_episode(self, rows: Rows) -> None:
+        super().discard_episode(rows)
         self.guard.returns[rows] = 0.0
 
     def state(self) -> dict[str, NDArray[Any]]:

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.agents.base import Agent, check_observations
-from nappingrl.arrays import Actions, Decision, Flags, Keys, Observations, Rows, Transition
 from nappingrl.learners import make_learner
 from nappingrl.learners.base import part
-from nappingrl.methods.base import Info, Method, Option
+from nappingrl.methods.base import Method, MethodInfo, Option
+from nappingrl.types import Actions, Decision, Flags, Keys, Observations, Rows, Transition
 
 
 class Online(Method):
@@ -25,7 +25,7 @@ class Online(Method):
     learns_at_once: ClassVar[bool] = True
     """Whether learning begins with the trial; if not, with the first step after the detection."""
 
-    def __init__(self, agent: Agent, info: Info, n: int) -> None:
+    def __init__(self, agent: Agent, info: MethodInfo, n: int) -> None:
         super().__init__(agent, info, n)
         self._trainable = agent.trainable()
         is_last_only = self.option("layers") == "last"

@@ -4,18 +4,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.agents.base import Agent
-from nappingrl.arrays import Actions, Decision, Floats, Keys, Observations, Rows
 from nappingrl.errors import BadSpecError
-from nappingrl.methods.base import Info, Method
+from nappingrl.methods.base import Method, MethodInfo
+from nappingrl.types import Actions, Decision, Floats, Keys, Observations, Rows
 
 
 class Oracle(Method):
     """The domain's expert from the moment the world changes; before that, the trained agent."""
 
-    role = "ceiling"
+    role = "oracle"
     privileged = True
 
-    def __init__(self, agent: Agent, info: Info, n: int) -> None:
+    def __init__(self, agent: Agent, info: MethodInfo, n: int) -> None:
         super().__init__(agent, info, n)
         if info.expert is None:
             raise BadSpecError("this domain has no expert that knows its parameters; method 'oracle' cannot run here")

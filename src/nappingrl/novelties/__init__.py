@@ -7,11 +7,11 @@ import gymnasium
 import numpy as np
 
 from nappingrl.errors import BadSpecError
-from nappingrl.novelties.build import change
+from nappingrl.novelties.apply import change
 from nappingrl.novelties.description import OTHER, read_description
+from nappingrl.novelties.novelty import Novelty
+from nappingrl.novelties.subject import make_env, read_subject
 from nappingrl.novelties.verify import verify as verify_novelty
-from nappingrl.novelties.worlds import make_env, read_subject
-from nappingrl.novelty import Novelty
 
 __all__ = ["apply_novelty"]
 

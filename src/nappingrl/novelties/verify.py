@@ -11,8 +11,8 @@ from gymnasium.spaces import Box
 from numpy.typing import NDArray
 
 from nappingrl.errors import BadSpecError
+from nappingrl.novelties.apply import change
 from nappingrl.novelties.attributes import Make, make_with, read_derived, read_used, split_name
-from nappingrl.novelties.build import change
 from nappingrl.novelties.description import OTHER, REMAP, TERMS, Description, Span, Subject, neutral_of
 
 Env = gymnasium.Env[Any, Any]

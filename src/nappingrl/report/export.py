@@ -6,9 +6,8 @@ from pathlib import Path
 
 import polars as pl
 
-from nappingrl.errors import MissingExtraError
-from nappingrl.registry import check_name
-from nappingrl.report.controls import Run
+from nappingrl.errors import MissingExtraError, check_name
+from nappingrl.report.best_control import Run
 from nappingrl.report.metrics import performance
 from nappingrl.report.summary import curve, span_of
 from nappingrl.trials.store import Manifest, make_folder

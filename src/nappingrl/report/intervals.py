@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom, norm, t
 
-from nappingrl.registry import check_name
+from nappingrl.errors import check_name
 
 Floats = NDArray[np.float64]
 LEVEL = 0.95

@@ -8,6 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from nappingrl.report.metrics import performance, retention
+from nappingrl.trials.protocol import RECURRED, RESTORED
 from nappingrl.trials.store import Manifest, RunFolder
 
 LAST = 10
@@ -106,7 +107,7 @@ def _there_and_back(manifest: Manifest, rows: pl.DataFrame) -> dict[str, float |
     nothing: dict[str, float | None] = {"retention": None, "recall": None}
     if "phase" not in rows.columns:
         return nothing
-    back, again = (rows.filter(pl.col("phase") == phase) for phase in ("return", "again"))
+    back, again = (rows.filter(pl.col("phase") == phase) for phase in (RESTORED, RECURRED))
     if not len(back) or not len(again):
         return nothing
     span = span_of(manifest, rows)

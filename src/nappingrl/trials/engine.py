@@ -7,13 +7,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from nappingrl.agents.base import Agent, check_fit
-from nappingrl.arrays import Flags, Floats, Rows, Transition
-from nappingrl.detect import Detector
+from nappingrl.detectors import Detector
 from nappingrl.domains.base import Domain
-from nappingrl.methods.base import Info, Method
+from nappingrl.methods.base import Method, MethodInfo
 from nappingrl.methods.guard import guarded
 from nappingrl.registry import methods
-from nappingrl.trials.spec import CHANGED, PRE, RunSpec, TrialSpec, phases
+from nappingrl.trials.protocol import CHANGED, PRE, phases
+from nappingrl.trials.spec import RunSpec, TrialSpec
+from nappingrl.types import Flags, Floats, Rows, Transition
 
 SLOTS = 128
 """Trials that run at the same time. Measured with a thousand regions each: 128 take 0.8 of the time a step of 64."""
@@ -135,14 +136,14 @@ class Engine:
 
     def _notice(self, rows: Rows, steps: Rows) -> None:
         """Tell the method where the detector has changed its mind; remember the step of the episode of an alarm."""
-        worlds = self.detector.world[rows]
+        worlds = self.detector.context[rows]
         new = worlds != self._world[rows]
         if new.any():
             at = rows[new]
             alarms = (worlds > 0)[new] & (self._world[at] == 0)
             self._detected_step[at[alarms]] = steps[new][alarms]
             self._world[at] = worlds[new]
-            self.method.enter(at, worlds[new])
+            self.method.on_context_change(at, worlds[new])
 
 
 class _Columns:
@@ -195,9 +196,9 @@ class _Columns:
         return table if self.is_played.all() else table.filter(pl.Series(self.is_played.ravel()))
 
 
-def make_info(domain: type[Domain], run: RunSpec, privileged: bool) -> Info:
+def make_info(domain: type[Domain], run: RunSpec, privileged: bool) -> MethodInfo:
     """What a method may know of this run."""
-    return Info(
+    return MethodInfo(
         score=domain.scores[run.score],
         observation_shape=domain.observation_low.shape,
         observation_centre=domain.observation_centre,
@@ -209,5 +210,5 @@ def make_info(domain: type[Domain], run: RunSpec, privileged: bool) -> Info:
         mask=domain.mask,
         order=domain.order,
         won=domain.won,
-        facts=domain.facts(),
+        domain=domain.facts(),
     )

@@ -1,7 +1,6 @@
 """What an experiment is: a run and its trials, as plain records."""
 
 import hashlib
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,20 +9,15 @@ import msgspec
 import numpy as np
 
 from nappingrl.agents.zoo import zoo_names
+from nappingrl.domains import find_domain
 from nappingrl.domains.base import Domain
-from nappingrl.errors import BadSpecError
+from nappingrl.errors import BadSpecError, check_name
 from nappingrl.methods.base import read_options
-from nappingrl.methods.space import SPACES
-from nappingrl.novelty import Novelty
-from nappingrl.principles import RULES
-from nappingrl.registry import check_name, detectors, domains, methods
-
-PRE, NOVEL = "pre", "novel"
-CHANGED = (NOVEL, "again")
-"""The phases in the changed world; "return" is the old one again."""
-RETURN = "40+40+40+40"
-_PROTOCOL = re.compile(r"(?:(?P<least>[0-9]+)\.\.)?(?P<most>[0-9]+)\+(?P<after>[0-9]+(?:\+[0-9]+\+[0-9]+)?)")
-Phases = tuple[tuple[str, int], ...]
+from nappingrl.methods.napping.principles import RULES
+from nappingrl.methods.napping.space import SPACES
+from nappingrl.novelties.novelty import Novelty
+from nappingrl.registry import detectors, methods
+from nappingrl.trials.protocol import RETURN, episode_counts, phases
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +46,7 @@ class RunSpec:
 
     def complete(self) -> "RunSpec":
         """Checked, with every default filled in."""
-        domain: type[Domain] = domains.get(self.domain)
+        domain: type[Domain] = find_domain(self.domain)
         full = replace(
             self,
             detector=check_name(
@@ -82,13 +76,13 @@ class RunSpec:
     @property
     def kind(self) -> type[Domain]:
         """The world, with the parameters that its novelties change."""
-        domain: type[Domain] = domains.get(self.domain)
+        domain: type[Domain] = find_domain(self.domain)
         return domain.for_novelties(self.novelty_names)
 
     @property
     def novelty_names(self) -> list[str]:
         """The novelties that its trials meet."""
-        return list(domains.get(self.domain).novelties) if self.novelty == "all" else [self.novelty]
+        return list(find_domain(self.domain).novelties) if self.novelty == "all" else [self.novelty]
 
     @property
     def n_trials(self) -> int:
@@ -139,7 +133,7 @@ class TrialSpec:
 
     def skipped(self) -> int:
         """How many of the episodes before the novelty this trial leaves out: its first ones."""
-        least, most, _ = _counts(self.run.protocol)
+        least, most, _ = episode_counts(self.run.protocol)
         return 0 if least == most else most - int(self.stream("protocol").integers(least, most + 1))
 
     def _key(self, purpose: str, n_bytes: int) -> int:
@@ -155,23 +149,3 @@ def options_hash(run: RunSpec) -> str:
     if run.guard:
         rest = {**rest, "guard": True}
     return hashlib.sha256(msgspec.json.encode(rest, order="sorted")).hexdigest()[:8]
-
-
-def phases(protocol: str) -> Phases:
-    """The phases of a trial and their greatest numbers of episodes."""
-    _, most, after = _counts(protocol)
-    return ((PRE, most), *zip((NOVEL, "return", "again"), after, strict=False))
-
-
-def _counts(protocol: str) -> tuple[int, int, tuple[int, ...]]:
-    """The least and the greatest number of episodes before the novelty, and those of the phases after it."""
-    match = _PROTOCOL.fullmatch({"paper": "40+40", "return": RETURN}.get(protocol, protocol))
-    if match is not None:
-        most, after = int(match["most"]), tuple(int(count) for count in match["after"].split("+"))
-        least = int(match["least"]) if match["least"] else most
-        if min(after) >= 1 and least <= most:
-            return least, most, after
-    raise BadSpecError(
-        f"unknown protocol '{protocol}'; allowed: paper, PRE+POST episodes such as 10+40, 1..40+40 for a number "
-        f"before the novelty that is drawn for each trial, or return ({RETURN}: the old world again, then the new)"
-    )

@@ -45,7 +45,7 @@ class Manifest:
     """The world's parameters before the novelty."""
     action_names: list[str] = field(default_factory=list)
     role: str = "method"
-    """Of the method: method, baseline, control or ceiling."""
+    """Of the method: method, baseline, control or oracle."""
     notes: list[str] = field(default_factory=list)
     """What the method says that a reader should know."""
 

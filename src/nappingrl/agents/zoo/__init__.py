@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nappingrl.errors import BadAgentError, MissingExtraError, UnknownNameError
-from nappingrl.registry import check_name
+from nappingrl.errors import BadAgentError, MissingExtraError, UnknownNameError, check_name
 
 if TYPE_CHECKING:
     from nappingrl.agents.base import Agent
-    from nappingrl.agents.box import ActionBox
+    from nappingrl.agents.continuous import ActionBox
     from nappingrl.agents.mlp import Normaliser
 
 
@@ -63,7 +62,7 @@ def read(
     name: str, domain: str | None = None, normaliser: str | Path | None = "auto", folder: Path | None = None
 ) -> "Agent":
     """A shipped agent; its weights are compared with the card."""
-    from nappingrl.agents.box import BoxMlpAgent
+    from nappingrl.agents.continuous import BoxMlpAgent
     from nappingrl.agents.mlp import MlpAgent, policy_layers
 
     about = card(domain, name, folder)
@@ -97,7 +96,7 @@ def read(
 
 def _box(about: dict[str, Any]) -> "ActionBox | None":
     """Where the actions of the agent of a card lie; None where they are discrete."""
-    from nappingrl.agents.box import ActionBox
+    from nappingrl.agents.continuous import ActionBox
 
     return None if "action_box" not in about else ActionBox.of_card(about["action_box"])
 
@@ -105,7 +104,7 @@ def _box(about: dict[str, Any]) -> "ActionBox | None":
 def _network_agent(name: str, about: dict[str, Any], weights: dict[str, NDArray[np.float32]]) -> "Agent":
     """An agent whose network torch runs."""
     try:
-        module = import_module("nappingrl.agents.networks")
+        module = import_module("nappingrl.agents.object_networks")
     except ModuleNotFoundError as error:
         raise MissingExtraError(f'agent {name} needs {error.name}: pip install "nappingrl[sb3]"') from None
     agent: Agent = module.NetworkAgent(name, about["network"], weights)
@@ -150,7 +149,7 @@ def _normaliser(content: dict[str, NDArray[Any]]) -> "Normaliser":
 
 
 def _given(normaliser: str | Path | None) -> "Normaliser | None":
-    from nappingrl.agents import vecnormalize
+    from nappingrl.agents.sb3 import vecnormalize
 
     return None if normaliser is None else vecnormalize.read(Path(normaliser))
 

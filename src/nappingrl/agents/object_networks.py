@@ -1,0 +1,129 @@
+"""Networks over objects: a dueling one, and a relational one that attends over them. What is absent is never chosen."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from nappingrl.agents.torch_agent import TorchAgent
+from nappingrl.errors import BadAgentError, check_name
+
+NEVER = -1e6
+"""The value of an action whose object is not there."""
+HEADS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How observations and actions are built: equal slots of numbers, then shared ones; equal blocks of actions."""
+
+    slots: int
+    per_slot: int
+    shared: int
+    per_object: int
+
+    @property
+    def n_observations(self) -> int:
+        """Numbers of one observation."""
+        return self.slots * self.per_slot + self.shared
+
+    @property
+    def n_actions(self) -> int:
+        """All actions."""
+        return self.slots * self.per_object
+
+    def split(self, observations: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Objects (m, slots, per_slot), shared numbers (m, shared), and which objects are there (m, slots)."""
+        objects = observations[:, : self.slots * self.per_slot].reshape(-1, self.slots, self.per_slot)
+        return objects, observations[:, self.slots * self.per_slot :], objects[:, :, 0] > 0
+
+    def masked(self, values: Tensor, there: Tensor) -> Tensor:
+        """Values (m, n_actions) with those of absent objects put out of question."""
+        return values.masked_fill(~there.repeat_interleave(self.per_object, dim=1), NEVER)
+
+
+class Dueling(nn.Module):
+    """A perceptron with one stream for the state's value and one for the advantages of the actions."""
+
+    def __init__(self, layout: Layout, width: int = 256, embedding: int = 128) -> None:
+        super().__init__()
+        self.layout = layout
+        self.embedding = nn.Sequential(
+            nn.Linear(layout.n_observations, width), nn.ReLU(), nn.Linear(width, embedding), nn.ReLU()
+        )
+        self.value = nn.Linear(embedding, 1)
+        self.advantage = nn.Linear(embedding, layout.n_actions)
+
+    def forward(self, observations: Tensor) -> Tensor:
+        """Values of all actions."""
+        _, _, there = self.layout.split(observations)
+        state = self.embedding(observations)
+        advantage = self.advantage(state)
+        values: Tensor = self.value(state) + advantage - advantage.mean(dim=1, keepdim=True)
+        return self.layout.masked(values, there)
+
+
+class Relational(nn.Module):
+    """Each object becomes an entity, the entities attend to each other, and each values the shots at itself."""
+
+    def __init__(self, layout: Layout, width: int = 64, embedding: int = 64) -> None:
+        super().__init__()
+        self.layout = layout
+        self.enter = nn.Linear(layout.per_slot + layout.shared, width)
+        self.queries_keys_values = nn.Linear(width, 3 * width)
+        self.leave = nn.Linear(width, width)
+        self.norm = nn.LayerNorm(width)
+        self.embedding = nn.Sequential(nn.Linear(width, embedding), nn.ReLU())
+        self.head = nn.Sequential(
+            nn.Linear(width + embedding, width), nn.ReLU(), nn.Linear(width, layout.per_object)
+        )  # fmt: skip
+
+    def forward(self, observations: Tensor) -> Tensor:
+        """Values of all actions."""
+        objects, shared, there = self.layout.split(observations)
+        repeated = shared[:, None, :].expand(-1, self.layout.slots, -1)
+        entities = torch.relu(self.enter(torch.cat([objects, repeated], dim=2)))
+        entities = self.norm(entities + self.leave(self._attend(entities, there)))
+        pooled = entities.masked_fill(~there[:, :, None], NEVER).amax(dim=1)
+        pooled = torch.where(there.any(dim=1, keepdim=True), pooled, torch.zeros_like(pooled))
+        state = self.embedding(pooled)
+        around = state[:, None, :].expand(-1, self.layout.slots, -1)
+        values = self.head(torch.cat([entities, around], dim=2)).flatten(1)
+        return self.layout.masked(values, there)
+
+    def _attend(self, entities: Tensor, there: Tensor) -> Tensor:
+        """Scaled dot-product attention over the objects that are there."""
+        m, slots, width = entities.shape
+        parts = self.queries_keys_values(entities).reshape(m, slots, 3, HEADS, width // HEADS)
+        queries, keys, values = parts.permute(2, 0, 3, 1, 4)
+        scores = queries @ keys.transpose(2, 3) / (width // HEADS) ** 0.5
+        weights = torch.softmax(scores.masked_fill(~there[:, None, None, :], NEVER), dim=3)
+        attended: Tensor = (weights @ values).transpose(1, 2).reshape(m, slots, width)
+        return attended
+
+
+NETWORKS: dict[str, type[Dueling] | type[Relational]] = {"dueling": Dueling, "relational": Relational}
+
+
+def make_network(about: dict[str, Any]) -> Dueling | Relational:
+    """A network from its description on a card: kind, layout, sizes."""
+    kind = NETWORKS[check_name("network", about["kind"], NETWORKS)]
+    return kind(Layout(**about["layout"]), **about.get("sizes", {}))
+
+
+class NetworkAgent(TorchAgent):
+    """A network over objects as a frozen agent; one observation at a time, so that a row's bits are its own."""
+
+    block = 1
+
+    def __init__(self, name: str, about: dict[str, Any], weights: dict[str, NDArray[np.float32]]) -> None:
+        network = make_network(about)
+        try:
+            network.load_state_dict({key: torch.as_tensor(value) for key, value in weights.items()})
+        except RuntimeError as error:
+            raise BadAgentError(f"agent {name}: the weights do not fit the network of its card: {error}") from None
+        network.requires_grad_(False)
+        super().__init__(network, "embedding", name=name, observation_shape=(network.layout.n_observations,))

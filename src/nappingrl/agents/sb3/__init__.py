@@ -1,0 +1,1 @@
+"""Agents saved or trained by Stable-Baselines3."""

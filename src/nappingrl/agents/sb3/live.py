@@ -1,0 +1,172 @@
+"""Live models of Stable-Baselines3 and sb3-contrib. SB3 is not imported: who has such a model has imported it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from nappingrl.agents.base import Agent, check_observations
+from nappingrl.agents.continuous import ActionBox, BoxMlpAgent
+from nappingrl.agents.mlp import MlpAgent, Normaliser, policy_layers
+from nappingrl.agents.sb3 import hyperparameters, vecnormalize
+from nappingrl.agents.sb3.spaces import OWN_PACKAGES
+from nappingrl.agents.sb3.zip import adam_state
+from nappingrl.agents.torch_agent import Batch, TorchBackedAgent, hash_tensors, to_numpy, watched
+from nappingrl.errors import BadAgentError, BadObservationError
+
+
+def from_model(model: Any, normaliser: str | Path | None = "auto", name: str | None = None) -> Agent:
+    """A live SB3 model (or its policy) as an agent: in numpy where it is a plain perceptron, else in torch.
+
+    "auto" means no normaliser here: the agent takes what the model's predict() takes.
+    """
+    policy = getattr(model, "policy", model)
+    if not callable(getattr(policy, "obs_to_tensor", None)):
+        raise BadAgentError(
+            f"an object of type {type(model).__name__} cannot serve as an agent; "
+            "allowed: an SB3 model, TorchAgent(module, embedding=...), a shipped agent's name, the path of an SB3 zip"
+        )
+    name = name or type(model).__name__.lower()
+    space = policy.action_space
+    if not isinstance(space, spaces.Discrete | spaces.Box):
+        raise BadAgentError(
+            f"agent {name}: its action space is {type(space).__name__}; only Discrete and Box are supported"
+        )
+    if hasattr(policy, "lstm_actor"):
+        raise BadAgentError(f"agent {name}: it is recurrent; only agents without memory are supported")
+    statistics = None if normaliser in (None, "auto") else vecnormalize.read(Path(str(normaliser)))
+    known = hyperparameters.of_model(model)
+    if not _is_plain(policy):
+        return LiveSB3Agent(policy, name, statistics, known)
+    weights = to_numpy(policy.state_dict())
+    kind, layers = policy_layers(weights, int(getattr(space, "n", 0)))
+    activation, shape = policy.activation_fn.__name__.lower(), policy.observation_space.shape
+    if isinstance(space, spaces.Box):
+        box = _box(policy, kind)
+        return BoxMlpAgent(name, layers, activation, box, statistics, weights, known, observation_shape=shape)
+    optimiser = getattr(policy, "optimizer", None)
+    adam = None if optimiser is None else adam_state(optimiser.state_dict(), weights)
+    return MlpAgent(name, layers, activation, statistics, weights, known, observation_shape=shape, adam=adam)
+
+
+def _box(policy: Any, kind: str) -> ActionBox:
+    options = {"squash_output": policy.squash_output}
+    if hasattr(policy, "actor"):
+        options["clip_mean"] = getattr(policy.actor, "clip_mean", np.inf)
+    return ActionBox.make(kind, policy.action_space.low, policy.action_space.high, options)
+
+
+class LiveSB3Agent(TorchBackedAgent):
+    """Runs the torch policy of a live SB3 model: dictionary and image observations, custom networks."""
+
+    def __init__(
+        self,
+        policy: Any,
+        name: str,
+        normaliser: Normaliser | None = None,
+        hyperparameters: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.policy, self.name, self.normaliser = policy, name, normaliser
+        self._hyperparameters = dict(hyperparameters or {})
+        self._last = [layer for layer in _network(policy).modules() if isinstance(layer, torch.nn.Linear)][-1]
+        self.n_actions, self.embedding_dim = int(getattr(policy.action_space, "n", 0)), self._last.in_features
+        self._box = None if self.n_actions else _box(policy, "gaussian")
+        if self._box is not None:
+            self.action_low, self.action_high = self._box.low, self._box.high
+        space = policy.observation_space
+        self.observation_shape = None if isinstance(space, spaces.Dict) else tuple(space.shape)
+        if isinstance(space, spaces.Dict):
+            self.key_shapes = {key: tuple(part.shape or ()) for key, part in space.spaces.items()}
+        self.sha256 = hash_tensors(policy.state_dict())
+
+    def weights(self) -> dict[str, NDArray[np.float32]]:
+        """The policy's state dict."""
+        return to_numpy(self.policy.state_dict())
+
+    def hyperparameters(self) -> dict[str, Any]:
+        """The model's plain numbers."""
+        return dict(self._hyperparameters)
+
+    def _pass(self, block: Batch) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        if self.normaliser is not None and not isinstance(block, dict):
+            block = self.normaliser(block)
+        self.policy.set_training_mode(False)
+        tensors, _ = self.policy.obs_to_tensor(block)
+        if isinstance(tensors, torch.Tensor):
+            tensors = tensors.contiguous()  # an image with its channels last gives the same bits
+        with watched(self._last) as seen:
+            actions = self.policy._predict(tensors, deterministic=True)
+        if self._box is not None:
+            wanted = torch.from_numpy(self._box.rescale(actions.cpu().numpy()))
+            return wanted, seen["input"], torch.zeros((len(wanted), 0))
+        preferences = seen["output"]
+        if preferences.shape[1] != self.n_actions:  # QR-DQN: the mean over quantiles
+            preferences = preferences.view(len(preferences), -1, self.n_actions).mean(dim=1)
+        return actions.reshape(-1), seen["input"], preferences
+
+    def _check(self, observations: Batch) -> None:
+        """As the base class, but images may have their channels last, and dictionaries must have all keys."""
+        space = self.policy.observation_space
+        if isinstance(space, spaces.Dict):
+            if not isinstance(observations, dict) or set(observations) != set(space.spaces):
+                given = sorted(observations) if isinstance(observations, dict) else type(observations).__name__
+                raise BadObservationError(f"observation {given} given, the agent was trained on {sorted(space.spaces)}")
+            for key, part in space.spaces.items():
+                _check_array(observations[key], part)
+        elif isinstance(observations, dict):
+            raise BadObservationError(f"a dictionary observation given, the agent was trained on {space.shape}")
+        else:
+            _check_array(observations, space)
+
+
+def _check_array(values: NDArray[Any], space: Any) -> None:
+    shape = tuple(space.shape)
+    if len(shape) == 3 and values.shape[1:] == (*shape[1:], shape[0]):
+        shape = values.shape[1:]  # SB3 moves the channels of an image to the front by itself
+    check_observations(values, shape)
+
+
+def _network(policy: Any) -> torch.nn.Module:
+    """The part of a policy that ends in the layer whose outputs are the preferences, or the numbers of an action."""
+    if isinstance(getattr(policy, "action_net", None), torch.nn.Linear):
+        return policy.action_net  # type: ignore[no-any-return]
+    mean = getattr(getattr(policy, "actor", None), "mu", None)
+    if isinstance(mean, torch.nn.Module):
+        return mean
+    for name in ("q_net", "quantile_net"):
+        if isinstance(getattr(policy, name, None), torch.nn.Module):
+            return getattr(policy, name)  # type: ignore[no-any-return]
+    raise BadAgentError(f"no policy network known in {type(policy).__name__}; use TorchAgent(module, embedding=...)")
+
+
+def _is_plain(policy: Any) -> bool:
+    """Whether the policy is SB3's own code: flat observations, then linear layers with tanh or ReLU between them."""
+    space = policy.observation_space
+    image = isinstance(space, spaces.Box) and space.dtype == np.uint8 and len(space.shape) == 3
+    if not isinstance(space, spaces.Box) or image:
+        return False
+    network: Any = _network(policy)
+    allowed = {torch.nn.Linear, torch.nn.Sequential}
+    if network is getattr(policy, "action_net", None):
+        extractor, hidden, body = policy.pi_features_extractor, policy.mlp_extractor, policy.mlp_extractor.policy_net
+    elif hasattr(policy, "actor"):
+        extractor, hidden = policy.actor.features_extractor, policy.actor
+        body = torch.nn.Sequential(*([hidden.latent_pi] if hasattr(hidden, "latent_pi") else []), network)
+        # TD3 ends in a tanh; SAC with state-dependent noise limits the mean.
+        allowed |= {torch.nn.Hardtanh if hasattr(hidden, "latent_pi") else torch.nn.Tanh}
+    else:
+        extractor, hidden = network.features_extractor, network
+        body = getattr(network, "q_net", None) or network.quantile_net
+    own = all(type(part).__module__.startswith(OWN_PACKAGES) for part in (policy, extractor, hidden))
+    leaves = {type(layer) for layer in body.modules() if not list(layer.children())}
+    activation = getattr(policy, "activation_fn", None)
+    return (
+        own
+        and type(extractor).__name__ == "FlattenExtractor"
+        and activation in (torch.nn.Tanh, torch.nn.ReLU)
+        and leaves <= allowed | {activation}
+    )

@@ -1,0 +1,57 @@
+"""Training of agents that choose among objects: the recipe, the run with its checkpoints, and the card."""
+
+import platform
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from nappingrl.agents import zoo
+from nappingrl.agents.object_networks import NetworkAgent
+from nappingrl.agents.torch_threads import one_thread
+from nappingrl.agents.training.masked_dqn import OnEvaluation, OnProgress, Trainer
+
+CARD_SEED = 2_000_003
+EPISODES = 700
+"""Of each pass rate on the card; fewer for a training of fewer episodes."""
+PACKAGES = ("nappingrl", "numpy", "gymnasium", "torch", "Box2D")
+
+
+def train_masked(
+    domain: str, name: str, recipe: dict[str, Any], out: Path, on_progress: OnProgress | None,
+    on_evaluation: OnEvaluation | None, tensorboard: Path | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Train by a recipe, go on where an earlier call stopped, write weights and card into `out`; returns the card."""
+    with one_thread():
+        trainer = Trainer(recipe, recipe["seed"], tensorboard and tensorboard / f"{domain}-{name}")
+        trainer.run(out / f"{domain}-{name}-training", on_progress, on_evaluation)
+        trainer.keep_best()
+        episodes = min(EPISODES, recipe["episodes"])
+        held_out = {"levels": [recipe["env_options"]["levels"][1], recipe["env_options"]["levels"][1] + 70]}
+        rates = {
+            which: round(trainer.pass_rate({"episodes": episodes, "seed": CARD_SEED, "env_options": options}), 3)
+            for which, options in (("training levels", {}), ("held-out levels", held_out))
+        }
+    agent = NetworkAgent(name, recipe["network"], trainer.best_weights)
+    about = {
+        "name": name,
+        "domain": domain,
+        "about": recipe["about"],
+        "source": "trained for this package; the best checkpoint of the evaluations during training, by pass rate",
+        "algorithm": recipe["algorithm"],
+        "network": recipe["network"],
+        "n_actions": agent.n_actions,
+        "embedding_dim": agent.embedding_dim,
+        "observation_shape": agent.observation_shape,
+        "weights": f"{domain}-{name}.npz",
+        "sha256": agent.sha256,
+        "recipe": recipe,
+        "seed": recipe["seed"],
+        "episodes": recipe["episodes"],
+        "steps": trainer.steps,
+        "checkpoint_episode": trainer.best_episode,
+        "pass_rate": {"episodes": episodes} | rates,
+        "versions": {"python": platform.python_version()} | {package: version(package) for package in PACKAGES},
+        "command": f"napping train {domain} {name}",
+    }
+    zoo.write(f"{domain}-{name}", dict(trainer.best_weights), about, out)
+    return about

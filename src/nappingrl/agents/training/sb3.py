@@ -1,0 +1,255 @@
+"""Training of the shipped agents with SB3, by the recipes in zoo/recipes.json.
+
+Deterministic given the seed on one CPU type: one torch thread, evaluations on fixed seeds, and the best checkpoint of
+those evaluations is kept (the later one where two are equal).
+"""
+
+import platform
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+from stable_baselines3 import DQN, PPO, SAC, TD3
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.running_mean_std import RunningMeanStd
+from stable_baselines3.common.vec_env import VecEnv, VecNormalize
+
+from nappingrl.agents import zoo
+from nappingrl.agents.base import Agent
+from nappingrl.agents.continuous import ActionBox, BoxMlpAgent
+from nappingrl.agents.mlp import MlpAgent, Normaliser, policy_layers
+from nappingrl.agents.sb3.zip import DEFAULT_ACTIVATION
+from nappingrl.agents.torch_agent import to_numpy
+from nappingrl.agents.torch_threads import one_thread
+from nappingrl.errors import BadSpecError, check_name
+
+ALGORITHMS: dict[str, type[PPO | DQN | SAC | TD3]] = {"PPO": PPO, "DQN": DQN, "SAC": SAC, "TD3": TD3}
+EPISODES = 100
+CHECKPOINT_SEED, CARD_SEED = 1_000_003, 2_000_003
+"""Seeds of the evaluations that choose the checkpoint, and of the one whose returns are on the card."""
+OnProgress = Callable[[int, int], None]
+"""Called with the steps done and their total."""
+OnEvaluation = Callable[[int, float], None]
+"""Called with the steps done and the mean return of the checkpoint."""
+PACKAGES = ("nappingrl", "numpy", "gymnasium", "torch", "stable-baselines3")
+
+
+def train(
+    domain: str,
+    agent: str,
+    out: Path,
+    seed: int | None = None,
+    total_steps: int | None = None,
+    on_progress: OnProgress | None = None,
+    on_evaluation: OnEvaluation | None = None,
+    tensorboard: Path | None = None,
+) -> dict[str, Any]:
+    """Train an agent by its recipe, write <domain>-<agent>.npz and its card into `out`, and return the card.
+
+    `total_steps` are episodes for recipes that count those; `tensorboard` is a folder for curves of the training.
+    """
+    recipes = zoo.recipes()
+    names = [stem.removeprefix(f"{domain}-") for stem in recipes if stem.startswith(f"{domain}-")]
+    check_name("domain with training recipes", domain, zoo.recipe_domains())
+    check_name("training recipe", agent, names)
+    if total_steps is not None and total_steps < 1:
+        raise BadSpecError(f"total_steps is {total_steps}; at least 1 is needed")
+    recipe = recipes[f"{domain}-{agent}"]
+    changed = {"seed": seed, ("episodes" if "episodes" in recipe else "total_steps"): total_steps}
+    if "reads" in recipe:
+        if any(value is not None for value in changed.values()) or recipe["reads"] not in zoo.zoo_names(domain, out):
+            train(domain, recipe["reads"], out, seed, total_steps, on_progress, on_evaluation, tensorboard)
+        return _other_reading(domain, agent, recipe, out)
+    recipe = recipe | {key: value for key, value in changed.items() if value is not None}
+    if recipe["algorithm"] == "MaskedDQN":
+        from nappingrl.agents.training.masked import train_masked
+
+        return train_masked(domain, agent, recipe, out, on_progress, on_evaluation, tensorboard)
+    weights, normaliser, step = _learn(recipe, on_progress, on_evaluation, tensorboard)
+    options = "".join(f" --{key.replace('_', '-')} {value}" for key, value in changed.items() if value is not None)
+    about = _card(domain, agent, recipe, weights, normaliser)
+    about |= {"checkpoint_step": step, "command": f"napping train {domain} {agent}{options}"}
+    zoo.write(f"{domain}-{agent}", weights | zoo.normaliser_arrays(normaliser), about, out)
+    return about
+
+
+def evaluate(agent: Agent, env_id: str, episodes: int, seed: int) -> NDArray[np.float64]:
+    """Returns of `episodes` greedy episodes, all stepped together."""
+    envs = gymnasium.make_vec(env_id, num_envs=episodes)
+    observations, _ = envs.reset(seed=seed)
+    returns, running = np.zeros(episodes), np.ones(episodes, np.bool_)
+    while running.any():
+        actions = agent.forward(np.asarray(observations, np.float32)).actions
+        observations, rewards, terminated, truncated, _ = envs.step(actions)
+        returns[running] += rewards[running]
+        running &= ~(terminated | truncated)
+    envs.close()
+    return returns
+
+
+class _Shaped(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Adds `weight` times the change of one observed number to the reward, during training only."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any], observation: int, weight: float) -> None:
+        super().__init__(env)
+        self._observation, self._weight, self._last = observation, weight, 0.0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        observation, info = super().reset(seed=seed, options=options)
+        self._last = float(observation[self._observation])
+        return observation, info
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        observation, reward, terminated, truncated, info = super().step(action)
+        now = float(observation[self._observation])
+        shaped = float(reward) + self._weight * (now - self._last)
+        self._last = now
+        return observation, shaped, terminated, truncated, info
+
+
+class _KeepBest(BaseCallback):
+    """Evaluates every few steps and keeps the best weights, with the normaliser of that moment."""
+
+    def __init__(
+        self, recipe: dict[str, Any], on_progress: OnProgress | None, on_evaluation: OnEvaluation | None
+    ) -> None:
+        super().__init__()
+        self.recipe, self.on_progress, self.on_evaluation = recipe, on_progress, on_evaluation
+        self.best, self.best_step, self._next = -np.inf, 0, recipe["evaluate_every"]
+        self.weights: dict[str, NDArray[np.float32]] = {}
+        self.normaliser: Normaliser | None = None
+
+    def _on_step(self) -> bool:
+        if self.num_timesteps >= self._next:
+            self._next += self.recipe["evaluate_every"]
+            self._evaluate()
+        return True
+
+    def _on_training_end(self) -> None:
+        self._evaluate()
+
+    def _evaluate(self) -> None:
+        weights, normaliser = to_numpy(self.model.policy.state_dict()), _statistics(self.model)
+        agent = _agent("checkpoint", self.recipe, weights, normaliser)
+        mean = float(evaluate(agent, self.recipe["env"], EPISODES, CHECKPOINT_SEED).mean())
+        if mean >= self.best:
+            self.best, self.best_step, self.weights, self.normaliser = mean, self.num_timesteps, weights, normaliser
+        if self.on_evaluation is not None:
+            self.on_evaluation(self.num_timesteps, mean)
+        if self.on_progress is not None:
+            self.on_progress(min(self.num_timesteps, self.recipe["total_steps"]), self.recipe["total_steps"])
+
+
+def _learn(
+    recipe: dict[str, Any],
+    on_progress: OnProgress | None,
+    on_evaluation: OnEvaluation | None,
+    tensorboard: Path | None,
+) -> tuple[dict[str, NDArray[np.float32]], Normaliser | None, int]:
+    """Train, and return the best checkpoint: weights, normaliser, step."""
+    options = {key: _schedule(value) for key, value in recipe["hyperparameters"].items()}
+    keep = _KeepBest(recipe, on_progress, on_evaluation)
+    with one_thread():
+        envs: VecEnv = make_vec_env(
+            recipe["env"],
+            n_envs=recipe["n_envs"],
+            seed=recipe["seed"],
+            wrapper_class=(lambda env: _Shaped(env, **recipe["shaping"])) if "shaping" in recipe else None,
+        )
+        if recipe["normalise"]:
+            envs = VecNormalize(envs, gamma=recipe["hyperparameters"]["gamma"])
+        model = ALGORITHMS[recipe["algorithm"]](
+            "MlpPolicy",
+            envs,
+            policy_kwargs={"net_arch": recipe["net_arch"], **recipe.get("policy", {})},
+            seed=recipe["seed"],
+            device="cpu",
+            tensorboard_log=None if tensorboard is None else str(tensorboard),
+            **options,
+        )
+        model.learn(recipe["total_steps"], callback=keep)
+        envs.close()
+    return keep.weights, keep.normaliser, keep.best_step
+
+
+def _schedule(value: Any) -> Any:
+    """A number as it is; {"from": a, "to": b} as SB3's function of the remaining share of the training."""
+    if not isinstance(value, dict):
+        return value
+    first, last = value["from"], value["to"]
+    return lambda remaining: last + (first - last) * remaining
+
+
+def _statistics(model: BaseAlgorithm) -> Normaliser | None:
+    """A copy of the observation statistics of the moment."""
+    envs = model.get_vec_normalize_env()
+    if envs is None or not envs.norm_obs:
+        return None
+    assert isinstance(envs.obs_rms, RunningMeanStd)
+    return Normaliser(envs.obs_rms.mean.copy(), envs.obs_rms.var.copy(), envs.epsilon, envs.clip_obs)
+
+
+def _agent(
+    name: str, recipe: dict[str, Any], weights: dict[str, NDArray[np.float32]], normaliser: Normaliser | None
+) -> MlpAgent:
+    kind, layers = policy_layers(weights)
+    activation, space = DEFAULT_ACTIVATION.get(kind, "relu"), gymnasium.make(recipe["env"]).action_space
+    if not isinstance(space, gymnasium.spaces.Box):
+        return MlpAgent(name, layers, activation, normaliser, weights)
+    box = ActionBox.make(kind, space.low, space.high, recipe.get("policy", {}))
+    return BoxMlpAgent(name, layers, activation, box, normaliser, weights)
+
+
+def _other_reading(domain: str, agent: str, recipe: dict[str, Any], out: Path) -> dict[str, Any]:
+    """The card of an agent that has the weights of another, read without the normaliser."""
+    other = zoo.card(domain, recipe["reads"], out)
+    weights = zoo.read(recipe["reads"], domain, None, out).weights()
+    about = _card(domain, agent, other["recipe"] | recipe, weights, None)
+    command = other["command"].replace(f" {recipe['reads']}", f" {agent}", 1)
+    about |= {"weights": other["weights"], "checkpoint_step": other["checkpoint_step"], "command": command}
+    zoo.write(f"{domain}-{agent}", None, about, out)
+    return about
+
+
+def _card(
+    domain: str,
+    name: str,
+    recipe: dict[str, Any],
+    weights: dict[str, NDArray[np.float32]],
+    normaliser: Normaliser | None,
+) -> dict[str, Any]:
+    agent = _agent(name, recipe, weights, normaliser)
+    box = {"action_box": agent.box.card()} if isinstance(agent, BoxMlpAgent) else {}
+    returns = evaluate(agent, recipe["env"], EPISODES, CARD_SEED)
+    return {
+        "name": name,
+        "domain": domain,
+        "about": recipe["about"],
+        "source": "trained for this package; the best checkpoint of the evaluations during training, by mean return",
+        "algorithm": recipe["algorithm"],
+        "policy": "MlpPolicy",
+        "activation": agent.activation,
+        "n_actions": agent.n_actions,
+        **box,
+        "embedding_dim": agent.embedding_dim,
+        "observation_shape": agent.observation_shape,
+        "weights": f"{domain}-{name}.npz",
+        "normaliser": normaliser is not None,
+        "sha256": agent.sha256,
+        "recipe": recipe,
+        "seed": recipe["seed"],
+        "total_steps": recipe["total_steps"],
+        "pre_novelty_return": {
+            "episodes": len(returns),
+            "mean": round(float(returns.mean()), 3),
+            "min": float(returns.min()),
+            "max": float(returns.max()),
+        },
+        "versions": {"python": platform.python_version()} | {package: version(package) for package in PACKAGES},
+    }

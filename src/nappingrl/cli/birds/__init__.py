@@ -1,0 +1,1 @@
+"""`napping birds`: the Angry Birds server, its levels and results."""

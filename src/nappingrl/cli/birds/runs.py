@@ -1,0 +1,111 @@
+"""What agents played on a server, as run folders of ours, so that `napping report` can read them."""
+
+import platform
+from collections import defaultdict
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
+import polars as pl
+
+import nappingrl
+from nappingrl._build import source_sha256
+from nappingrl.domains.angrybirds.domain import AngryBirds
+from nappingrl.domains.angrybirds.server.results import PASS, Episode
+from nappingrl.trials.protocol import NOVEL, PRE
+from nappingrl.trials.spec import RunSpec
+from nappingrl.trials.store import Manifest, RunFolder
+
+METHOD = "frozen"
+NOTE = "played over the Science Birds protocol: nothing here adapts the agent; whether it adapts itself is not known"
+
+Key = tuple[int, int, int]
+"""Agent id, levels before the novelty, novel levels."""
+Trial = list[Episode]
+
+
+def write_runs(out: Path, episodes: Sequence[Episode], novelty: str, seed: int, command: str) -> list[Path]:
+    """One run for each agent and length of trial: out/run for the one with most trials, then out/run-2, ...
+
+    Trials that were left early count as shorter ones. Without novel levels nothing has changed: novelty "none".
+    """
+    runs: dict[Key, list[Trial]] = defaultdict(list)
+    for trial in _trials(episodes):
+        n_novel = sum(episode.entry.source.is_novel for episode in trial)
+        runs[trial[0].agent_id, len(trial) - n_novel, n_novel].append(trial)
+    largest_first = sorted(runs, key=lambda key: (-len(runs[key]), -key[1] - key[2], key))
+    paths = []
+    for i, key in enumerate(largest_first, 1):
+        path = out / ("run" if i == 1 else f"run-{i}")
+        spec = _spec(key, len(runs[key]), novelty, seed)
+        folder = RunFolder.create(path, _manifest(spec, key, command))
+        folder.write(0, pl.concat([_rows(spec, number, trial) for number, trial in enumerate(runs[key])]))
+        paths.append(path)
+    return paths
+
+
+def _trials(episodes: Sequence[Episode]) -> list[Trial]:
+    """Episodes by game and trial, each in the order of play."""
+    trials: dict[tuple[int, int], Trial] = defaultdict(list)
+    for episode in episodes:
+        trials[episode.agent, episode.entry.evaluation].append(episode)
+    return [trials[key] for key in sorted(trials)]
+
+
+def _spec(key: Key, n_trials: int, novelty: str, seed: int) -> RunSpec:
+    agent_id, n_before, n_novel = key
+    protocol = f"{n_before}+{n_novel}" if n_novel else f"0+{n_before}"
+    return RunSpec(
+        AngryBirds.name, f"agent-{agent_id}", METHOD, novelty if n_novel else "none", n_trials, seed,
+        detector="never", protocol=protocol,
+    )  # fmt: skip
+
+
+def _manifest(spec: RunSpec, key: Key, command: str) -> Manifest:
+    return Manifest(
+        spec=msgspec.to_builtins(spec),
+        version=nappingrl.__version__,
+        source_sha256=source_sha256(),
+        agent_sha256="",
+        chunk=spec.trials,
+        n_trials=spec.trials,
+        n_episodes=key[1] + key[2],
+        return_range=AngryBirds.return_range,
+        solved_column=AngryBirds.solved.column,
+        solved_level=AngryBirds.solved.level,
+        command=command,
+        versions={"python": platform.python_version()} | {name: version(name) for name in ("numpy", "polars", "Box2D")},
+        role="baseline",
+        notes=[NOTE],
+    )
+
+
+def _rows(spec: RunSpec, number: int, trial: Trial) -> pl.DataFrame:
+    """A trial as the engine would have written it; and the level, its score and how it ended."""
+    novel = [episode for episode in trial if episode.entry.source.is_novel]
+    before = [episode for episode in trial if not episode.entry.source.is_novel]
+    ordered, first = (before + novel, -len(before)) if novel else (before, 0)
+    n, is_won = len(ordered), [episode.status == PASS for episode in ordered]
+    numbers = pl.arange(first, first + n, dtype=pl.Int32, eager=True)
+    game = f"{trial[0].agent}.{trial[0].entry.evaluation}"
+    return pl.DataFrame(
+        {
+            "trial": [f"{spec.domain}/{spec.agent}/{spec.method}/{spec.novelty}/{spec.seed}/{number}-game-{game}"] * n,
+            "novelty": [spec.novelty] * n,
+            "number": pl.Series([number] * n, dtype=pl.Int32),
+            "phase": [PRE if episode < 0 else NOVEL for episode in numbers],
+            "episode": numbers,
+            "return": [float(won) for won in is_won],
+            "length": pl.Series([episode.n_shots for episode in ordered], dtype=pl.Int32),
+            "won": is_won,
+            "detected": [False] * n,
+            "detected_step": pl.Series([None] * n, dtype=pl.Int32),
+            "regions": pl.Series([0] * n, dtype=pl.Int32),
+            "open_regions": pl.Series([0] * n, dtype=pl.Int32),
+            "status": ["ok"] * n,
+            "level": [episode.entry.source.name for episode in ordered],
+            "score": [episode.score for episode in ordered],
+            "outcome": [episode.status for episode in ordered],
+        }
+    )

@@ -1,1 +1,0 @@
-"""The sub-commands of `napping`, by what they are for."""

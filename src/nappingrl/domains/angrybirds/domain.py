@@ -1,0 +1,179 @@
+"""Angry Birds as a domain: one step is one shot, an episode is one level, its return is 1 if the level was passed."""
+
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nappingrl.domains.angrybirds import aiming as aim
+from nappingrl.domains.angrybirds.ground_truth.state import ground_truth
+from nappingrl.domains.angrybirds.levels.templates import LEVELS, TEMPLATES, make_level
+from nappingrl.domains.angrybirds.novelties import KINDS, PAPER, make_change
+from nappingrl.domains.base import Defaults, Domain, Solved
+from nappingrl.domains.canvas import Canvas
+from nappingrl.errors import BadSpecError
+from nappingrl.novelties.novelty import Novelty
+from nappingrl.score import Score
+from nappingrl.types import Actions, Flags, Floats, Observations, Rows
+
+if TYPE_CHECKING:
+    from nappingrl.domains.angrybirds.physics.world import World
+
+PRESET = "phyq"
+PLANNER = "official"
+"""The planner that turns an action into a shot: the one the paper means."""
+ANY_TEMPLATE = 0.0
+_BIRDS = aim.OBSERVATION_NAMES.index("birds")
+
+
+def _parameter(novelty: str) -> str:
+    return novelty.replace("-", "_")
+
+
+def _novelty(name: str) -> Novelty:
+    """Full strength, on the levels of its own template where it has one; all trial long, so that only it changes."""
+    setting = {"template": 1.0 + list(TEMPLATES).index(name)} if name in TEMPLATES else {}
+    words = (KINDS[name].__doc__ or "").splitlines()[0].rstrip(".")
+    return Novelty(name, {_parameter(name): (1.0, 1.0)}, words, setting)
+
+
+def _pigs(obs: Observations, action: Actions, obs2: Observations, reward: Floats, end: Flags) -> Floats:
+    return _destroyed(obs, obs2, aim.PIGS)
+
+
+def _goals(obs: Observations, action: Actions, obs2: Observations, reward: Floats, end: Flags) -> Floats:
+    return _destroyed(obs, obs2, aim.GOALS) + reward
+
+
+def _at_the_first(obs: Observations) -> Actions:
+    """Straight at the first object, which is a pig where there is one."""
+    return np.full(len(obs), aim.join(0, 0, 0))
+
+
+def _goals_left(obs: Observations) -> Floats:
+    return np.rint(obs[:, aim.GOALS].astype(np.float64) * aim.MOST_COUNTED) + 1.0
+
+
+def _destroyed(obs: Observations, obs2: Observations, column: int) -> Floats:
+    return np.rint((obs[:, column].astype(np.float64) - obs2[:, column]) * aim.MOST_COUNTED)
+
+
+class AngryBirds(Domain):
+    """A batch of levels, each with a world of its own."""
+
+    name = "angrybirds"
+    env_id = "nappingrl/AngryBirds-v0"
+    title = "Angry Birds"
+    parameters = {"template": ANY_TEMPLATE} | {_parameter(name): 0.0 for name in KINDS}
+    observation_names = aim.OBSERVATION_NAMES
+    observation_words = tuple((f"no {name}", name) for name in aim.OBSERVATION_NAMES)
+    observation_low = np.full(aim.N_OBSERVATIONS, -4.0, np.float32)
+    observation_high = np.full(aim.N_OBSERVATIONS, 8.0, np.float32)
+    observation_centre = np.zeros(aim.N_OBSERVATIONS)
+    observation_scale = np.ones(aim.N_OBSERVATIONS)
+    action_names = aim.ACTION_NAMES
+    horizon = 5
+    return_range = (0.0, 1.0)
+    solved = Solved("return", 0.8)
+    n_reset_draws = 2
+    frames_per_second = 2
+    novelties = {name: _novelty(name) for name in PAPER}  # noqa: RUF012
+    scores = {  # noqa: RUF012
+        score.name: score
+        for score in (
+            Score(
+                "goal", _goals, 1.0, inf, "things destroyed that must be, and 1 for the level", _at_the_first,
+                _goals_left,
+            ),
+            Score("paper", _pigs, 1.0, inf, "pigs destroyed by the shot", _at_the_first),
+        )
+    }  # fmt: skip
+    detector_limits = (0.7, inf)
+    order = aim.candidate_order()
+    defaults = Defaults(
+        agent="dqn", novelty="taller-slingshot", score="goal", rule="text", space="embedding", detector="given",
+        protocol="1..40+40",
+    )  # fmt: skip
+
+    def __init__(self, n: int) -> None:
+        super().__init__(n)
+        self.levels = (0, LEVELS)
+        """Which numbers of each template may come, from-to; a training may keep some for later."""
+        self.plays_out = False
+        """Whether a won level goes on until nothing moves, as its points need; who only asks for the win saves it."""
+        self._worlds: list[World | None] = [None] * n
+        self._targets = [aim.Targets() for _ in range(n)]
+        self._observations = np.zeros((n, aim.N_OBSERVATIONS), np.float32)
+
+    def reset(self, rows: Rows, uniforms: Floats) -> None:
+        """A level of the row's template, or of any; changed parameters take effect here."""
+        from nappingrl.domains.angrybirds.physics.world import World
+
+        names, (first, last) = list(TEMPLATES), self.levels
+        for row, (which, number) in zip(rows.tolist(), uniforms.tolist(), strict=True):
+            parameters = dict(zip(self.parameters, self._parameters[row].tolist(), strict=True))
+            template = parameters.pop("template")
+            if template not in range(len(names) + 1):
+                raise BadSpecError(f"template {template:g} of angrybirds; allowed: 0 (any), 1 to {len(names)}")
+            name = names[int(template) - 1] if template else names[int(which * len(names))]
+            strengths = {name: parameters[_parameter(name)] for name in KINDS}
+            self._worlds[row] = World(
+                make_level(name, first + int(number * (last - first))), PRESET, make_change(strengths)
+            )
+            self._targets[row] = aim.Targets()
+            self._look(row)
+
+    def observe(self, rows: Rows) -> Observations:
+        """All objects that can be aimed at, the slingshot, the birds, and how much is left to destroy."""
+        return self._observations[rows]
+
+    def step(self, rows: Rows, actions: Actions) -> tuple[Floats, Flags]:
+        """One shot each, until nothing moves. A shot at what is not there goes nowhere, but the bird is gone."""
+        rewards, terminated = np.zeros(len(rows)), np.zeros(len(rows), np.bool_)
+        for m, (row, action) in enumerate(zip(rows.tolist(), actions.tolist(), strict=True)):
+            world = self.world(row)
+            shot = self._targets[row].aim(action, PLANNER, world.level.camera.scale)
+            release = aim.to_world(shot.release, world.level.camera, world.view)
+            world.shoot(release, shot.tap_ms, until_won=not self.plays_out)
+            self._look(row)
+            rewards[m], terminated[m] = world.status == "won", world.status != "playing"
+        return rewards, terminated
+
+    def world(self, row: int) -> "World":
+        """The world of a row, after its first reset."""
+        world = self._worlds[row]
+        if world is None:
+            raise BadSpecError(f"world {row} of angrybirds has no level yet: call reset first")
+        return world
+
+    def _look(self, row: int) -> None:
+        world = self.world(row)
+        self._targets[row].update(ground_truth(world.scene()))
+        self._observations[row] = self._targets[row].observe(world.pigs_left, world.goals_left)
+
+    @classmethod
+    def mask(cls, observations: Observations) -> NDArray[np.bool_]:
+        """Only what is there can be aimed at."""
+        return np.repeat(observations[:, : aim.N_SLOTS * aim.PER_SLOT : aim.PER_SLOT] > 0, aim.PER_OBJECT, axis=1)
+
+    @staticmethod
+    def won(lengths: Rows, terminated: Flags, returns: Floats) -> Flags:
+        """The level was passed."""
+        return returns > 0
+
+    @classmethod
+    def describe(cls, observation: NDArray[np.floating[Any]]) -> str:
+        """What can be aimed at, coarsely: how many pigs (by their looks), whether there is TNT or anything unknown."""
+        slots = observation[: aim.N_SLOTS * aim.PER_SLOT].reshape(aim.N_SLOTS, aim.PER_SLOT)
+        counts = slots[slots[:, 0] > 0, 1 : aim.PER_SLOT - 4].sum(axis=0)
+        pigs, birds = round(float(counts[0])), round(float(observation[_BIRDS]) * aim.MOST_COUNTED)
+        words = [f"{pigs} pig" + "s" * (pigs != 1)]
+        words += ["TNT"] * bool(counts[1]) + ["something unknown"] * bool(counts[-1])
+        return f"{', '.join(words)}; {birds} bird" + "s" * (birds != 1)
+
+    def draw(self, row: int, canvas: Canvas) -> None:
+        """The screen."""
+        from nappingrl.domains.angrybirds.pictures.picture import draw
+
+        canvas.image(draw(self.world(row).scene()))

@@ -1,0 +1,1 @@
+"""The ground truth of a level as the original game reports it."""

@@ -1,0 +1,1 @@
+"""Levels: files, templates, tasks, placement."""

@@ -1,0 +1,1 @@
+"""The physics of Angry Birds on Box2D."""

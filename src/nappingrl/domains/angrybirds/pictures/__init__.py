@@ -1,0 +1,1 @@
+"""Screenshots drawn with Pillow."""

@@ -1,0 +1,1 @@
+"""A window, recordings and animations of a game."""

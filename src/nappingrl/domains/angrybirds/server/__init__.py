@@ -1,0 +1,1 @@
+"""The Science Birds protocol server and its evaluation harness."""

@@ -1,0 +1,97 @@
+"""Exact reads and whole writes on one socket, with limits of time for those who hang."""
+
+import socket
+import time
+from contextlib import suppress
+
+from nappingrl.domains.angrybirds.server.protocol import Need, ProtocolError
+
+CHUNK = 65536
+
+
+class HungUpError(ConnectionError):
+    """Raised when the other side has hung up between two messages."""
+
+
+class Connection:
+    """One side of a conversation.
+
+    Args:
+        sock: A connected socket; closed by `close`.
+        idle_seconds: How long to wait for a message to begin.
+        message_seconds: How long a message may take from its first to its last byte, and a send altogether.
+        tails: What to do about arguments that only some versions send: auto (wait a moment for them), short (they
+            never come) or long (they always come).
+    """
+
+    TAIL_SECONDS = 0.01
+    """All known clients send a request in one piece, so that its tail is there or comes at once."""
+
+    def __init__(self, sock: socket.socket, idle_seconds: float, message_seconds: float, tails: str = "auto") -> None:
+        self._sock = sock
+        self._idle_seconds, self._message_seconds, self._tails = idle_seconds, message_seconds, tails
+        self._buffer = bytearray()
+        self._deadline: float | None = None
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+    def begin_message(self) -> None:
+        """The next byte is the first of a message."""
+        self._deadline = None
+
+    def read(self, need: Need) -> bytes:
+        """The bytes that a parser needs; none where they are optional and do not come."""
+        if need.is_optional and not self._has_tail():
+            return b""
+        while len(self._buffer) < need.n_bytes:
+            self._receive(need.n_bytes - len(self._buffer))
+        data = bytes(self._buffer[: need.n_bytes])
+        del self._buffer[: need.n_bytes]
+        if self._deadline is None:
+            self._deadline = time.monotonic() + self._message_seconds
+        return data
+
+    def send(self, data: bytes) -> None:
+        """Write a whole message by one call."""
+        self._sock.settimeout(self._message_seconds)
+        try:
+            self._sock.sendall(data)
+        except TimeoutError as error:
+            raise ProtocolError(
+                f"a message of {len(data)} bytes was not taken in {self._message_seconds:g} s"
+            ) from error
+
+    def hang_up(self) -> None:
+        """End the conversation, also from another thread: a read or a send that waits there ends."""
+        with suppress(OSError):  # the other side may have been faster
+            self._sock.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Hang up and give the socket back; for the thread that uses it."""
+        self.hang_up()
+        self._sock.close()
+
+    def _has_tail(self) -> bool:
+        if self._tails != "auto" or self._buffer:
+            return self._tails != "short"
+        self._sock.settimeout(self.TAIL_SECONDS)
+        try:
+            self._buffer += self._sock.recv(CHUNK)
+        except TimeoutError:
+            return False
+        return bool(self._buffer)
+
+    def _receive(self, n_missing: int) -> None:
+        is_first = self._deadline is None and not self._buffer
+        seconds = self._idle_seconds if self._deadline is None else self._deadline - time.monotonic()
+        if seconds <= 0:
+            raise ProtocolError(f"a message was not whole after {self._message_seconds:g} s")
+        self._sock.settimeout(seconds)
+        try:
+            data = self._sock.recv(max(CHUNK, min(n_missing, 1 << 20)))
+        except TimeoutError as error:
+            what = f"no message in {seconds:g} s" if is_first else f"no whole message in {self._message_seconds:g} s"
+            raise ProtocolError(what) from error
+        if not data:
+            raise HungUpError if is_first else ProtocolError(f"hung up within a message, {n_missing} bytes missing")
+        self._buffer += data

@@ -1,0 +1,93 @@
+"""What a game needs of a world, where a shot is released, and what is recorded while it goes on."""
+
+from collections.abc import Callable
+from math import cos, radians, sin
+from typing import Protocol
+
+from nappingrl.domains.angrybirds.ground_truth.observer import Sight
+from nappingrl.domains.angrybirds.physics.scene import PIXELS, Scene
+from nappingrl.domains.angrybirds.physics.shots import DOT_TICKS
+from nappingrl.domains.angrybirds.physics.world import STEP
+from nappingrl.domains.angrybirds.server.protocol import MOST_RECORDS
+
+Point = tuple[float, float]
+
+
+class Playable(Protocol):
+    """What a game needs of a world."""
+
+    status: str
+    score: int
+
+    @property
+    def time(self) -> float:
+        """Simulated seconds."""
+
+    @property
+    def birds_left(self) -> int:
+        """Birds that can still be shot."""
+
+    @property
+    def pigs_left(self) -> int:
+        """Living pigs."""
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether anything moves, or the last shot is not over."""
+
+    def scene(self) -> Scene:
+        """All that can be seen now."""
+
+    def shoot(self, release: Point, tap_ms: int = 0, on_step: Callable[[], None] | None = None) -> bool:
+        """A whole shot; False if refused."""
+
+    def launch(self, release: Point, tap_ms: int = 0) -> bool:
+        """Let the bird go; time goes on by `step` or `settle`."""
+
+    def step(self, n: int = 1) -> None:
+        """Go on by n fixed steps."""
+
+    def settle(self, on_step: Callable[[], None] | None = None) -> None:
+        """Go on until nothing moves and the level is decided or waits for a shot."""
+
+
+class Recorder:
+    """Takes records while a shot goes on. A frame is one step of the physics."""
+
+    def __init__(self, world: Playable, sight: Sight, every: int) -> None:
+        self._world, self._sight, self._every = world, sight, every
+        self._frames: list[int] = []
+        self._released_at: int | None = None
+        self.records: list[bytes] = []
+
+    def look(self) -> None:
+        """After each step; steps in which nothing moves may be left out by the world."""
+        frame = round(self._world.time / STEP)
+        if self._released_at is None:
+            self._released_at = frame - 1
+        since = frame - self._released_at
+        if len(self.records) < MOST_RECORDS and (not self._frames or since - self._frames[-1] >= self._every):
+            self._frames.append(since)
+            self.records.append(self._sight.truth(self._world.scene(), self._sight.has_noisy_batches))
+
+    def flight(self, tap_ms: int) -> list[bytes]:
+        """The records up to the tap or the first collision, as far as the dots of the flight show it."""
+        end = DOT_TICKS * len(self._world.scene().dots)
+        if tap_ms > 0:
+            end = min(end, int(tap_ms / 1000 / STEP))
+        return [record for frame, record in zip(self._frames, self.records, strict=True) if frame <= end]
+
+
+def release_point(scene: Scene, numbers: tuple[int, ...]) -> Point:
+    """A release point on the screen, or (of old clients) a point and how far it is drawn, in the world."""
+    x, y = numbers if len(numbers) == 2 else (numbers[0] + numbers[2], numbers[1] + numbers[3])
+    if scene.view.rotation == 180:
+        x, y = PIXELS[0] - x, PIXELS[1] - y
+    return scene.camera.to_world(x, y)
+
+
+def polar_release_point(scene: Scene, numbers: tuple[int, ...]) -> Point:
+    """A distance in pixels and a launch angle in hundredths of a degree: our guess, no agent is known to use it."""
+    r, angle = numbers[-2] / scene.camera.scale, radians(numbers[-1] / 100)
+    x, y = scene.sling.origin
+    return x - r * cos(angle), y - r * sin(angle)

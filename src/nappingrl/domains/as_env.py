@@ -1,0 +1,165 @@
+"""Any domain as a gymnasium environment and as a gymnasium vector environment."""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from nappingrl.domains import find_domain
+from nappingrl.domains.base import Domain, check_parameters
+from nappingrl.domains.canvas import Canvas
+from nappingrl.errors import BadSpecError
+
+Array = NDArray[Any]
+
+
+def _spaces(domain: Domain) -> tuple[Box, Discrete]:
+    return Box(domain.observation_low, domain.observation_high, dtype=np.float32), Discrete(len(domain.action_names))
+
+
+def _options(domain: Domain, options: dict[str, Any] | None) -> dict[str, float] | None:
+    """The parameters asked for by reset(options={"params": {...}}); None where nothing was asked."""
+    unknown = sorted(set(options or {}) - {"params"})
+    if unknown:
+        raise BadSpecError(f"unknown reset option '{unknown[0]}'; allowed: params (a dictionary of parameters)")
+    return check_parameters(domain, options["params"]) if options else None
+
+
+class DomainEnv(gymnasium.Env[Array, np.int64]):
+    """One world. `reset(options={"params": {"gravity": 30.0}})` changes its parameters until the next such reset."""
+
+    metadata = {"render_modes": ["human", "rgb_array"], "render_fps": 50}  # noqa: RUF012
+
+    def __init__(self, domain: str, render_mode: str | None = None) -> None:
+        self.domain: Domain = find_domain(domain)(1)
+        self.metadata = self.metadata | {"render_fps": self.domain.frames_per_second}
+        self.observation_space, self.action_space = _spaces(self.domain)
+        self.render_mode = render_mode
+        self._row = np.zeros(1, np.int64)
+        self._canvas: Canvas | None = None
+
+    def set_params(self, **params: float) -> None:
+        """Change parameters; what is not named returns to its default. Takes effect at once."""
+        self.domain.apply(self._row, params)
+
+    @property
+    def params(self) -> dict[str, float]:
+        """The parameters in force."""
+        return dict(zip(self.domain.parameters, self.domain.parameters_of(self._row)[0].tolist(), strict=True))
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+        """Begin an episode."""
+        super().reset(seed=seed)
+        params = _options(self.domain, options)
+        if params is not None:
+            self.set_params(**params)
+        self.domain.reset(self._row, self.np_random.random((1, self.domain.n_reset_draws)))
+        if self.render_mode == "human":
+            self.render()
+        observation = self.domain.observe(self._row)[0]
+        return observation, self._info(observation)
+
+    def step(self, action: np.int64) -> tuple[Array, float, bool, bool, dict[str, Any]]:
+        """One step; truncation is left to the TimeLimit wrapper that gymnasium.make adds."""
+        rewards, terminated = self.domain.step(self._row, np.array([action], np.int64))
+        if self.render_mode == "human":
+            self.render()
+        observation = self.domain.observe(self._row)[0]
+        return observation, float(rewards[0]), bool(terminated[0]), False, self._info(observation)
+
+    def _info(self, observation: Array) -> dict[str, Any]:
+        """Which actions make sense, where not all do."""
+        mask = self.domain.mask(observation[None])
+        return {} if mask is None else {"action_mask": mask[0]}
+
+    def render(self) -> NDArray[np.uint8] | None:
+        """The picture as an array, or in a window."""
+        if self.render_mode is None:
+            gymnasium.logger.warn("render() called without a render_mode; make the environment with one")
+            return None
+        if self._canvas is None:
+            self._canvas = Canvas()
+        self._canvas.clear()
+        self.domain.draw(0, self._canvas)
+        if self.render_mode == "human":
+            self._canvas.show(self.domain.title, self.domain.frames_per_second)
+            return None
+        return self._canvas.pixels()
+
+    def close(self) -> None:
+        """Close the window."""
+        if self._canvas is not None:
+            self._canvas.close()
+
+
+class DomainVectorEnv(VectorEnv[Array, Array, Array]):
+    """n worlds stepped together; an ended episode is reset on its next step (gymnasium's default)."""
+
+    metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP, "render_modes": ["rgb_array"], "render_fps": 50}  # noqa: RUF012
+
+    def __init__(
+        self, domain: str, num_envs: int = 1, max_episode_steps: int | None = None, render_mode: str | None = None
+    ) -> None:
+        self.num_envs, self.render_mode = num_envs, render_mode
+        self.domain: Domain = find_domain(domain)(num_envs)
+        self.max_episode_steps = max_episode_steps or self.domain.horizon
+        self.single_observation_space, self.single_action_space = _spaces(self.domain)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._rows = np.arange(num_envs)
+        self._lengths = np.zeros(num_envs, np.int64)
+        self._ended = np.zeros(num_envs, np.bool_)
+        self._canvas: Canvas | None = None
+
+    def reset(
+        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Array, dict[str, Any]]:
+        """Begin an episode in every world."""
+        if isinstance(seed, list):
+            raise BadSpecError("a list of seeds was given; this vector environment takes one seed for all worlds")
+        super().reset(seed=seed)
+        params = _options(self.domain, options)
+        if params is not None:
+            self.domain.apply(self._rows, params)
+        self._begin(self._rows)
+        observations = self.domain.observe(self._rows)
+        return observations, self._info(observations)
+
+    def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+        """One step of every world; those that ended before begin a new episode instead (reward 0)."""
+        rewards, terminated = np.zeros(self.num_envs), np.zeros(self.num_envs, np.bool_)
+        again, running = self._rows[self._ended], self._rows[~self._ended]
+        rewards[running], terminated[running] = self.domain.step(running, np.asarray(actions, np.int64)[running])
+        self._lengths[running] += 1
+        truncated = self._lengths >= self.max_episode_steps
+        self._begin(again)
+        truncated[again] = False
+        self._ended = terminated | truncated
+        observations = self.domain.observe(self._rows)
+        return observations, rewards, terminated, truncated, self._info(observations)
+
+    def _info(self, observations: Array) -> dict[str, Any]:
+        masks = self.domain.mask(observations)
+        return {} if masks is None else {"action_mask": masks, "_action_mask": np.ones(self.num_envs, np.bool_)}
+
+    def render(self) -> tuple[NDArray[np.uint8], ...] | None:
+        """One picture per world."""
+        if self.render_mode is None:
+            return None
+        if self._canvas is None:
+            self._canvas = Canvas()
+        pictures = []
+        for row in range(self.num_envs):
+            self._canvas.clear()
+            self.domain.draw(row, self._canvas)
+            pictures.append(self._canvas.pixels())
+        return tuple(pictures)
+
+    def _begin(self, rows: NDArray[np.int64]) -> None:
+        self.domain.reset(rows, self.np_random.random((len(rows), self.domain.n_reset_draws)))
+        self._lengths[rows] = 0
+        self._ended[rows] = False

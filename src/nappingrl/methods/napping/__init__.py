@@ -1,0 +1,160 @@
+"""NAPPING: after detection, learn in the cells of the agent's embedding which action to take instead."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nappingrl.agents.base import Agent
+from nappingrl.errors import BadSpecError
+from nappingrl.methods.base import Method, MethodInfo, Option
+from nappingrl.methods.contexts import ContextMemory, Learned
+from nappingrl.methods.napping.candidates import LocalCandidates
+from nappingrl.methods.napping.principles import Principles
+from nappingrl.methods.napping.space import Space
+from nappingrl.score import Score
+from nappingrl.types import Actions, Decision, Flags, Floats, Keys, Observations, Rows, Transition, take
+
+
+class Napping(Method):
+    """Adaptation principles over `space`: the agent's embedding, or the standardised observation."""
+
+    options: ClassVar[Mapping[str, Option]] = {
+        "choice": Option(
+            "paper",
+            "how an open principle tries its candidates: as in the paper (at random, or in the order that the world "
+            "has), at random, or in the agent's own order",
+            ("paper", "random", "preference"),
+        ),
+        "search": Option(
+            "any",
+            "which sites the nearest one is sought among: all (the paper), or those with the agent's action",
+            ("any", "same-key"),
+        ),
+        "layer": Option(
+            None,
+            "number of the hidden layer that is the embedding, 1 = the first; default: the last",
+            low=1,
+            is_whole=True,
+        ),
+    }
+
+    def __init__(self, agent: Agent, info: MethodInfo, n: int) -> None:
+        layer = info.options.get("layer")
+        super().__init__(agent if layer is None else agent.at_layer(int(layer)), info, n)
+        agent = self.agent
+        self._choice = self.option("choice")
+        self._space = Space(agent, info)
+        is_same_key = self.option("search") == "same-key"
+        self.local = _local(agent, self._choice)
+        n_choices = agent.n_actions if self.local is None else self.local.n
+        self.principles = Principles(n, n_choices, self._space.dim, info.rule, self._space.situation_dim, is_same_key)
+        self._regions = np.full(n, -1)
+        self._chosen = np.zeros(n, np.int64)  # numbers of local candidates
+        self.contexts = ContextMemory(n, self.principles.table, self._put_back, self.principles.forget)
+
+    def start(self, rows: Rows, keys: Keys) -> None:
+        """Forget all principles of these rows."""
+        self.principles.start(rows, keys)
+        self.contexts.start(rows)
+
+    def on_context_change(self, rows: Rows, contexts: Rows) -> None:
+        """Put away the principles of the world that is left; take out those of the one that is entered, if known."""
+        self._regions[rows] = -1
+        for row, world in zip(rows.tolist(), contexts.tolist(), strict=True):
+            self.contexts.enter(row, world)
+
+    def _put_back(self, row: int, table: Learned) -> None:
+        """The random choice of candidates goes on where it was."""
+        self.principles.restore(row, table, self.principles.stream(row))
+
+    def act(self, rows: Rows, observations: Observations, decision: Decision) -> Actions:
+        """Algorithm 1. The region found here is kept for `learn`: the search runs once a step."""
+        if not self.principles.n_regions[rows].any():
+            self._regions[rows], self._chosen[rows] = -1, 0
+            return decision.actions
+        points = self._space.points(observations, decision)
+        if self.local is not None:
+            as_wanted, sensible = np.zeros(len(rows), np.int64), self.local.sensible(decision.actions)
+            self._chosen[rows], self._regions[rows] = self.principles.select(rows, points, as_wanted, None, sensible)
+            return self.local.take(decision.actions, self._chosen[rows])
+        order, mask = self._order(decision), self.info.mask(observations) if self.info.mask is not None else None
+        actions, self._regions[rows] = self.principles.select(rows, points, decision.actions, order, mask)
+        return actions
+
+    def _order(self, decision: Decision) -> NDArray[np.int64] | None:
+        """In which order candidates are tried, per row; None: at random."""
+        if self._choice == "preference":
+            return np.argsort(-decision.preferences, axis=1, kind="stable")
+        if self._choice == "paper" and self.info.order is not None:
+            return self.info.order[decision.actions]
+        return None
+
+    def learn(self, rows: Rows, transition: Transition, detected: Flags) -> None:
+        """Algorithm 2, for the rows where the novelty was detected."""
+        if not detected.any():
+            return
+        t, at = transition, slice(None) if detected.all() else detected
+        observations = take(t.observations, at)
+        scores = score_of(self.info.score, t, at)
+        rows, wanted, executed = rows[at], t.decision.actions[at], t.actions[at]
+        if self.local is not None:
+            executed = self.local.number_of(wanted, executed, self._chosen[rows])
+            wanted = np.zeros(len(rows), np.int64)
+        self.principles.update(
+            rows,
+            self._space.points(t.observations, t.decision)[at],
+            wanted,
+            executed,
+            self._regions[rows],
+            scores,
+            self.info.score.threshold,
+            self.info.score.suprema(observations),
+            self._space.situations(observations),
+        )
+
+    def table(self, row: int) -> dict[str, NDArray[Any]]:
+        """The principles in force."""
+        return self.principles.table(row)
+
+    @property
+    def choice_names(self) -> tuple[str, ...]:
+        """Where actions are numbers: the local candidates."""
+        return () if self.local is None else tuple(self.local.names)
+
+    def context_sizes(self, row: int) -> dict[int, int]:
+        """Principles of each world."""
+        return self.contexts.context_sizes(row)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Worlds, random streams, and the principles of every world of every trial."""
+        streams = [self.principles.stream(row) for row in range(self.n)]
+        return self.contexts.state() | {"streams": np.array(streams, np.uint64)}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on where `state` was taken."""
+        self.contexts.restore(state)
+        for row, (key, draws) in enumerate(state["streams"].tolist()):
+            self.principles.restore(row, self.principles.table(row), (key, draws))
+
+    def regions(self, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Principles held, and open ones."""
+        return self.principles.n_regions[rows], self.principles.n_open[rows]
+
+
+def _local(agent: Agent, choice: str) -> LocalCandidates | None:
+    """What principles choose among where actions are numbers; None where they are discrete."""
+    if agent.action_low is None or agent.action_high is None:
+        return None
+    if choice == "preference":
+        raise BadSpecError(f"option choice=preference needs discrete actions; those of agent {agent.name} are numbers")
+    return LocalCandidates(agent.action_low, agent.action_high)
+
+
+def score_of(score: Score, transition: Transition, at: Any = slice(None)) -> Floats:
+    """The scores of some rows of a transition."""
+    t = transition
+    return score(
+        take(t.observations, at), t.actions[at], take(t.next_observations, at), t.rewards[at], t.terminated[at]
+    )

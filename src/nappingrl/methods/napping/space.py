@@ -1,0 +1,42 @@
+"""Where regions live: the agent's embedding, or the standardised observation."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nappingrl.agents.base import Agent
+from nappingrl.errors import BadAgentError, BadSpecError, check_name
+from nappingrl.methods.base import MethodInfo
+from nappingrl.types import Decision, Observations
+
+SPACES = ("embedding", "raw")
+MAX_SITUATION = 256
+"""Observations with more numbers (images) are not kept with the regions."""
+
+
+class Space:
+    """The points of one agent in one world."""
+
+    def __init__(self, agent: Agent, info: MethodInfo) -> None:
+        self._info = info
+        self._is_raw = check_name("space", info.space, SPACES) == "raw"
+        observation_dim = math.prod(info.observation_shape) if info.observation_shape else 0
+        if not self._is_raw and not agent.embedding_dim:
+            raise BadAgentError(f"agent {agent.name} has no embedding; space 'embedding' needs one, use space='raw'")
+        if self._is_raw and not observation_dim:
+            raise BadSpecError("space 'raw' needs observations that are one array; use space='embedding'")
+        self.dim = observation_dim if self._is_raw else agent.embedding_dim
+        self.situation_dim = observation_dim if observation_dim <= MAX_SITUATION else 0
+        """Numbers of an observation that is kept with a region; 0: none is."""
+
+    def points(self, observations: Observations, decision: Decision) -> NDArray[np.float32]:
+        """Where m observations lie, (m, dim)."""
+        if not self._is_raw:
+            return decision.model_states
+        centred = (observations - self._info.observation_centre) / self._info.observation_scale
+        return centred.reshape(len(observations), -1).astype(np.float32)
+
+    def situations(self, observations: Observations) -> Observations | None:
+        """The observations as they are kept."""
+        return observations.reshape(len(observations), -1) if self.situation_dim else None

@@ -1,0 +1,132 @@
+"""NAPPING revised, without hand-set parts: a calibrated threshold, mean scores, upper confidence bounds.
+
+Against the paper's method: the threshold follows from what the agent scored before the novelty (`threshold.py`)
+instead of being set; an action is judged by its mean score in a cell instead of its best or its last; cells share what
+they learn; candidates are tried in the agent's own order, then by an upper confidence bound; and the agent's own action
+is kept unless another one is better by more than noise (`cells.py`).
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nappingrl.agents.base import Agent
+from nappingrl.methods.base import Method, MethodInfo, Option
+from nappingrl.methods.contexts import ContextMemory
+from nappingrl.methods.napping import score_of
+from nappingrl.methods.napping.space import Space
+from nappingrl.methods.napping_ucb.cells import Cells
+from nappingrl.methods.napping_ucb.threshold import Calibration
+from nappingrl.rng import Streams
+from nappingrl.types import Actions, Decision, Flags, Keys, Observations, Rows, Transition, arrays_of, take
+
+
+class NappingUcb(Method):
+    """Statistics of actions over the cells of `space`, in force where the world is believed to be another."""
+
+    needs_discrete = True
+    options: ClassVar[Mapping[str, Option]] = {
+        "false_rate": Option(
+            0.05,
+            "share of steps at which the agent's own action would count as failing in the unchanged world, at most",
+            high=0.5,
+        ),
+        "min_visits": Option(
+            1.0, "visits of a cell before the agent's own action, or another, is judged there", low=1, is_whole=True
+        ),
+        "explore": Option(0.2, "weight of the upper confidence bound, in standard deviations of a mean"),
+    }
+
+    def __init__(self, agent: Agent, info: MethodInfo, n: int) -> None:
+        super().__init__(agent, info, n)
+        self._space = Space(self.agent, info)
+        self.cells = Cells(
+            n, self.agent.n_actions, self._space.dim, self._space.situation_dim, int(self.option("min_visits")),
+            float(self.option("explore")),
+        )  # fmt: skip
+        self.calibration = Calibration(n, info.score, float(self.option("false_rate")))
+        self._streams = Streams(n)
+        self._at = np.full(n, -1)  # the cell that the last action was taken from
+        self.contexts = ContextMemory(n, self.cells.state, self.cells.restore, self.cells.forget)
+
+    def start(self, rows: Rows, keys: Keys) -> None:
+        """Forget all cells and scores of these rows."""
+        super().start(rows, keys)
+        self._streams.start(rows, keys)
+        self.cells.forget(rows)
+        self.calibration.start(rows)
+        self.contexts.start(rows)
+        self._at[rows] = -1
+
+    def on_context_change(self, rows: Rows, contexts: Rows) -> None:
+        """Calibrate where the known world is left; put away the cells of a world, take out those of a known one."""
+        self._at[rows] = -1
+        for row, world in zip(rows.tolist(), contexts.tolist(), strict=True):
+            if self.contexts.current[row] == 0:
+                self.calibration.settle(row)
+            self.contexts.enter(row, world)
+
+    def act(self, rows: Rows, observations: Observations, decision: Decision) -> Actions:
+        """The best action of the cell; the cell is kept for `learn`, so that the search runs once a step."""
+        if not self.cells.n_cells[rows].any():
+            self._at[rows] = -1
+            return decision.actions
+        wanted = decision.actions
+        if self.info.order is not None:
+            order = self.info.order[wanted]
+        else:
+            order = np.argsort(-decision.preferences, axis=1, kind="stable")
+        mask = self.info.mask(observations) if self.info.mask is not None else None
+        actions, self._at[rows] = self.cells.select(
+            rows, self._space.points(observations, decision), wanted, order, self.calibration.threshold(rows), mask
+        )
+        return actions
+
+    def learn(self, rows: Rows, transition: Transition, detected: Flags) -> None:
+        """Before the novelty watch what the agent scores, after it learn what each action scores."""
+        super().learn(rows, transition, detected)
+        t, scores = transition, score_of(self.info.score, transition)
+        known = self.contexts.current[rows] == 0
+        if known.any():
+            self.calibration.watch(rows[known], scores[known])
+        if not detected.any():
+            return
+        points = self._space.points(t.observations, t.decision)[detected]
+        observations, rows, scores = take(t.observations, detected), rows[detected], scores[detected]
+        suprema = self.info.score.suprema(observations)
+        fails = self.calibration.judge(rows, scores, suprema, self._streams.uniform(rows))
+        self.cells.update(
+            rows, points, t.decision.actions[detected], t.actions[detected], self._at[rows], scores,
+            self.calibration.threshold(rows), fails, self._space.situations(observations),
+        )  # fmt: skip
+
+    def end_episode(self, rows: Rows) -> None:
+        """Scores of the next episode have none before them."""
+        self.calibration.end_episode(rows, self.contexts.current[rows] == 0)
+
+    def regions(self, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Cells held, and those that know no action that is good enough and have some left to try."""
+        return self.cells.n_cells[rows], self.cells.n_open(rows, self.calibration.threshold(rows))
+
+    def table(self, row: int) -> dict[str, NDArray[Any]]:
+        """The cells in force."""
+        return self.cells.table(row, float(self.calibration.threshold(np.array([row]))[0]))
+
+    def context_sizes(self, row: int) -> dict[int, int]:
+        """Cells of each world."""
+        return self.contexts.context_sizes(row)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Worlds, random streams, scores, and the cells of every world of every trial."""
+        streams: dict[str, NDArray[Any]] = {"keys": self._streams.keys, "draws": self._streams.draws}
+        scores = {f"calibration.{name}": array for name, array in arrays_of(self.calibration).items()}
+        return self.contexts.state() | streams | scores
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on where `state` was taken."""
+        self.contexts.restore(state)
+        self._streams.keys[:], self._streams.draws[:] = state["keys"], state["draws"]
+        for name, array in arrays_of(self.calibration).items():
+            array[:] = state[f"calibration.{name}"]

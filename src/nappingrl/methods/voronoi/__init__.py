@@ -1,0 +1,1 @@
+"""Sites and their Voronoi regions: storage, and exact nearest-site search."""

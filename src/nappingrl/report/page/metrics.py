@@ -1,0 +1,199 @@
+"""The table of metrics of a page: every metric of every run with its interval, or why it has none."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from nappingrl.errors import BadRunError
+from nappingrl.report.measure import Metric, Metrics, measure, read_trials
+from nappingrl.report.page.html import decimals, items, number, span, table, text
+from nappingrl.report.runs import Loaded
+from nappingrl.report.statistics import mean_t, rate_wilson
+from nappingrl.report.summary import span_of
+
+_DRAWS = ("domain", "novelty", "seed", "strength", "protocol")
+"""What two runs must share to have met the same novelties."""
+
+_PRE = "no episode precedes the novelty"
+_NOT_DETECTED = "no trial is detected after the novelty without a false alarm"
+_BASE_AT_0 = "the frozen agent has performance 0 before the novelty"
+_BASE_SUM_0 = "the frozen agent has performance 0 in these episodes"
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a reader should know of a metric."""
+
+    words: str
+    needs: tuple[str, ...] = ()
+    """Runs beside it that it is computed from: frozen, random, oracle."""
+    undefined: str = "not defined for any trial"
+    """Why it can lack a value although those runs are there."""
+    is_share: bool = False
+    """0 or 1 per trial."""
+
+
+_FROZEN = ("frozen",)
+GROUPS: dict[str, dict[str, About]] = {
+    "Detection": {
+        "fp": About("false alarms: episodes before the novelty with detection declared"),
+        "tp": About("episodes after the novelty with detection declared"),
+        "tn": About("episodes before the novelty without detection"),
+        "m1_first": About("of correctly detected trials: episodes until the first detection", (), _NOT_DETECTED),
+        "m1_count": About("of correctly detected trials: episodes without detection", (), _NOT_DETECTED),
+        "m2": About("share of trials detected without a false alarm", is_share=True),
+        "m21": About("share of trials with a false alarm", is_share=True),
+        "m22": About("share of episodes before the novelty without detection", (), _PRE),
+        "amoc_scaled": About("area under the AMOC curve, timeliness scaled to 1: does not see late detection"),
+        "amoc_unscaled": About("area under the AMOC curve, late detection costs"),
+        "is_early": About("share of trials whose first alarm precedes the novelty", is_share=True),
+    },
+    "Reaction": {
+        "nrp": About("performance of the last m episodes over the frozen agent's before the novelty", _FROZEN,
+                     _BASE_AT_0),
+        "inrp": About("the same with the first m episodes after the novelty", _FROZEN, _BASE_AT_0),
+        "onrp": About("the same with all episodes after the novelty", _FROZEN, _BASE_AT_0),
+        "opti": About("share a / (a + b) of performance after the novelty, b that of the frozen agent; 0.5: no gain",
+                      _FROZEN),
+        "apti": About("the same over the last m episodes", _FROZEN),
+        "ipti": About("the same over the first m episodes after the novelty", _FROZEN),
+        "opti_ratio": About("a / b over all episodes after the novelty", _FROZEN, _BASE_SUM_0),
+        "apti_ratio": About("a / b over the last m episodes", _FROZEN, _BASE_SUM_0),
+        "ipti_ratio": About("a / b over the first m episodes after the novelty", _FROZEN, _BASE_SUM_0),
+        "nrm": About("share of trials whose mean stays within two deviations of that before the novelty", (), _PRE,
+                     is_share=True),
+        "nrm_baseline": About("the same of the frozen agent", _FROZEN, _PRE, is_share=True),
+    },
+    "Adaptation": {
+        "resilience_drop": About("the frozen agent's best episode before the novelty minus its mean after it", _FROZEN,
+                                 _PRE),
+        "resilience_vs_random": About("the frozen agent's mean after the novelty minus that of random actions",
+                                      ("frozen", "random")),
+        "asymptotic_performance": About("performance of the last m episodes"),
+        "one_shot_performance": About("performance in the second episode after the novelty", (),
+                                      "only one episode follows the novelty"),
+        "adaptive_efficiency": About("environment steps until the curve stays near its final level", (),
+                                     "no trial ends near its final level"),
+        "oracle_regret": About("mean performance after the novelty that the ceiling has and the run has not",
+                               ("oracle",)),
+    },
+    "The paper's own": {
+        "last10_return": About("return of the last ten episodes"),
+        "last10_won": About("share of the last ten episodes won", (), "nobody knows when an episode is won"),
+        "failed": About("share of trials with all episodes after the novelty at the minimum return", (),
+                        "nobody knows the minimum return", is_share=True),
+        "failed_removed": About("of the trials that the frozen agent fails: the share that this run does not", _FROZEN,
+                                "the frozen agent fails no trial", is_share=True),
+    },
+}  # fmt: skip
+FAILED_CUT = About(
+    "1 - failed trials / failed trials of the frozen agent", _FROZEN, "the frozen agent fails no trial"
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The metrics of a run, and why the runs are not there that some of them need."""
+
+    metrics: Metrics
+    lacking: dict[str, str]
+
+
+def measure_runs(runs: list[Loaded]) -> list[Measured]:
+    """Every run with the frozen, random and oracle runs on its draws, as far as they are among the runs."""
+    found = []
+    span = span_of(runs[0].manifest, *(run.rows for run in runs))
+    for run in runs:
+        lacking: dict[str, str] = {}
+        beside = {method: _beside(run, runs, method, lacking) for method in ("frozen", "random", "oracle")}
+        metrics = measure(
+            run.manifest, run.rows, beside["frozen"], random=beside["random"], oracle=beside["oracle"], span=span
+        )  # fmt: skip
+        found.append(Measured(metrics, lacking))
+    return found
+
+
+def _beside(run: Loaded, runs: list[Loaded], method: str, lacking: dict[str, str]) -> pl.DataFrame | None:
+    """The rows of that method on the same draws; where there are none, the reason goes into `lacking`."""
+    named = f"{method} --detector given" if method == "random" else method
+    lacking[method] = f"needs a run of --method {named} on the same draws" + (
+        " with the same agent" if method == "frozen" else ""
+    )
+    keys = (*_DRAWS, "agent") if method == "frozen" else _DRAWS
+    ours = read_trials(run.rows)
+    for other in runs:
+        spec = other.manifest.spec
+        if spec["method"] != method or any(spec[key] != run.manifest.spec[key] for key in keys):
+            continue
+        if method == "frozen" and other.manifest.agent_sha256 != run.manifest.agent_sha256:
+            continue
+        if method == "random" and spec["detector"] != "given":
+            note = f"; the random run here acts as the agent until {spec['detector']} detects the novelty"
+            lacking[method] = lacking[method].removesuffix(note) + note
+            continue
+        try:
+            read_trials(other.rows, ours)
+        except BadRunError:
+            lacking[method] = f"the {method} run here lacks trials of this run, or met other novelties"
+            continue
+        del lacking[method]
+        return other.rows
+    return None
+
+
+def metrics_section(runs: list[Loaded], measured: list[Measured]) -> str:
+    """The tables, the reasons of what is n/a, and the notes on how it was computed."""
+    reasons: list[str] = []
+    parts = []
+    for title, group in GROUPS.items():
+        lines = [_line(name, about, measured, reasons) for name, about in group.items()]
+        if title == "The paper's own":
+            lines.append(_cut_line(measured, reasons))
+        head = ["metric", "better", *(text(run.label) for run in runs)]
+        parts.append(table(title, head, lines, "metrics"))
+    notes = dict.fromkeys(note for one in measured for note in one.metrics.notes)
+    footnotes = "".join(f"<li id='na-{i}'>{text(reason)}</li>" for i, reason in enumerate(reasons, 1))
+    why = f"<h3>Not available (n/a)</h3><ol class='notes'>{footnotes}</ol>" if reasons else ""
+    return (
+        "<p>Means over the trials for which a metric is defined, with their 95 % intervals over trials "
+        "(Student's t; Wilson's for shares of trials).</p>"
+        f"{''.join(parts)}{why}<h3>How they are computed</h3>{items(notes, 'notes')}"
+    )
+
+
+def _line(name: str, about: About, measured: list[Measured], reasons: list[str]) -> list[str]:
+    metrics = [one.metrics.by_name[name] for one in measured]
+    cells = [_cell(m, about, one.lacking, reasons) for m, one in zip(metrics, measured, strict=True)]
+    return [_name(name, about), text(metrics[0].better), *cells]
+
+
+def _cut_line(measured: list[Measured], reasons: list[str]) -> list[str]:
+    cells = []
+    for one in measured:
+        cut = one.metrics.failed_cut
+        cells.append(_absent(FAILED_CUT, one.lacking, reasons) if cut is None else f"{cut:.3f} <small>of all</small>")
+    return [_name("failed_cut", FAILED_CUT), "higher", *cells]
+
+
+def _name(name: str, about: About) -> str:
+    return f"<code>{text(name)}</code><small>{text(about.words)}</small>"
+
+
+def _cell(metric: Metric, about: About, lacking: dict[str, str], reasons: list[str]) -> str:
+    values, n = metric.defined, len(metric.per_trial)
+    if metric.value is None:
+        return _absent(about, lacking, reasons)
+    is_share = about.is_share and bool(np.isin(values, (0.0, 1.0)).all())
+    interval = rate_wilson(values) if is_share else mean_t(values)
+    digits = decimals(metric.value, *((interval.low, interval.high) if interval else ()))
+    some = f"<small>of {len(values)} of {n} trials</small>" if len(values) < n else ""
+    return f"{number(metric.value, digits)} {span(interval, digits, len(values))}{some}"
+
+
+def _absent(about: About, lacking: dict[str, str], reasons: list[str]) -> str:
+    reason = next((lacking[method] for method in about.needs if method in lacking), about.undefined)
+    if reason not in reasons:
+        reasons.append(reason)
+    number = reasons.index(reason) + 1
+    return f"<a class='na' href='#na-{number}' title='{text(reason)}'>n/a<sup>{number}</sup></a>"

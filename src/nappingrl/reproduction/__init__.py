@@ -1,0 +1,1 @@
+"""The paper: its evaluation, its claims and its figures."""

@@ -1,0 +1,124 @@
+"""HYDRA in Angry Birds: plans shots with a model, sees how well it foresaw them, and repairs it after a novelty."""
+
+from math import inf
+
+import numpy as np
+
+from nappingrl.domains.angrybirds.aiming import join, split
+from nappingrl.domains.angrybirds.trajectory import LOW, Box
+from nappingrl.scripted.angrybirds import BirdsPlayer, View, read
+from nappingrl.scripted.base import Observation, ScriptedPolicy
+from nappingrl.scripted.hydra import Beliefs
+from nappingrl.scripted.hydra_angrybirds_model import CONSTANTS, Option, Outcome, Setting, gap, whole
+from nappingrl.types import Flags, Floats
+
+WRONG = 50.0
+"""Inconsistency of one pig whose fate was not foreseen; a shot or level with so much is novel."""
+NOVEL_LEVELS = 3
+"""So many novel levels in a row are a novelty."""
+MOST_REPAIRS, MOST_REPAIR_EXPANSIONS = 5, 30
+MOVED = 3.0
+"""Pixels by which a box has changed where something must have happened to it."""
+
+
+def inconsistency(setting: Setting, outcome: Outcome, after: View) -> float:
+    """How badly the model foresaw a shot: the worst of the bird's path, the pigs and the blocks.
+
+    Path: how far it stays, in pixels, from everything that was disturbed. Pigs: 50 for each that lives where its death
+    was foreseen, or the other way round. Blocks: 50 times the share of those foreseen destroyed that still stand.
+    """
+    left = {target.slot: whole(target.box) for target in after.targets}
+    before = setting.view.targets
+    kinds = np.array([target.kind for target in before])
+    gone = np.array([target.slot not in left for target in before])
+    disturbed = np.array([target.slot not in left or _moved(whole(target.box), left[target.slot]) for target in before])
+    path = gap(outcome.path, setting.boxes[disturbed]) if disturbed.any() else 0.0
+    pigs = WRONG * float((outcome.destroyed != gone)[kinds == "pig"].sum())
+    return max(path, pigs, _wrong_blocks(outcome.destroyed & (kinds != "pig"), gone))
+
+
+def _moved(one: Box, two: Box) -> bool:
+    (x0, y0), (x1, y1) = one.centre, two.centre
+    return abs(x1 - x0) + abs(y1 - y0) > MOVED
+
+
+def _wrong_blocks(foreseen: Flags, gone: Flags) -> float:
+    return WRONG * float((foreseen & ~gone).sum()) / int(foreseen.sum()) if foreseen.any() else 0.0
+
+
+class HydraBirdsBrain(ScriptedPolicy):
+    """A model of shots, how well it did of late, and whether that is believed to be a novelty."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        super().__init__(rng)
+        self.beliefs = Beliefs(CONSTANTS)
+        self.believes_in_novelty = False
+        self.n_repairs = 0
+        self._n_novel_levels = 0
+        self._shots: list[float] = []
+        self._has_unknown = False
+
+    def act(self, observation: Observation) -> int:
+        """A shot that kills a pig in the model; else any pig, or something unknown, on the low arc."""
+        view = read(observation)
+        option = _plan(Setting(view), self.beliefs.values())
+        if option is not None:
+            return option.action
+        targets = view.of_kind("pig") or view.of_kind("other") or list(view.targets)
+        slot = targets[self.rng.integers(len(targets))].slot if targets else 0
+        return join(slot, LOW, 0)
+
+    def learn(
+        self, observation: Observation, action: int, following: Observation, reward: float, ended: bool, detected: bool
+    ) -> None:
+        """Compare the shot with the model's; after a level, see whether it was novel and repair the model."""
+        view, after = read(observation), read(following)
+        self._has_unknown |= bool(view.of_kind("other"))
+        slot, trajectory, offset = split(action)
+        target = next((one for one in view.targets if one.slot == slot), None)
+        if target is not None:
+            setting = Setting(view)
+            angle = setting.launch(Option(target, trajectory, offset))
+
+            def of_shot(constants: Floats) -> float:
+                return inconsistency(setting, setting.shoot(angle, constants), after)
+
+            self._shots.append(of_shot(self.beliefs.values()))
+            if ended:
+                self._judge_level(detected)
+                if self.believes_in_novelty and self._shots[-1] >= WRONG and self.n_repairs < MOST_REPAIRS:
+                    self.n_repairs += 1
+                    self.beliefs.repair(of_shot, WRONG, MOST_REPAIR_EXPANSIONS)
+        if ended:
+            self._shots, self._has_unknown = [], False
+
+    def _judge_level(self, detected: bool) -> None:
+        is_novel = self._has_unknown or float(np.mean(self._shots)) >= WRONG
+        self._n_novel_levels = self._n_novel_levels + 1 if is_novel else 0
+        self.believes_in_novelty |= detected or self._n_novel_levels >= NOVEL_LEVELS
+
+
+def _plan(setting: Setting, constants: Floats) -> Option | None:
+    """Of all shots that kill a pig in the model the one that is aimed best: at the middle of a pig, else of TNT.
+
+    The published planner looks at the angles to pigs first; its goal, too, is one dead pig and not all.
+    """
+    kinds = np.array([target.kind for target in setting.view.targets])
+    middles = np.tile((setting.boxes[:, :2] + setting.boxes[:, 2:]) / 2, 2)
+    best, least = None, (True, inf)
+    for option in setting.options():
+        outcome = setting.shoot(setting.launch(option), constants)
+        pigs, tnt = outcome.destroyed & (kinds == "pig"), outcome.destroyed & (kinds == "tnt")
+        if pigs.any():
+            needs_tnt = bool(tnt.any())
+            cost = needs_tnt, gap(outcome.path, middles[tnt if needs_tnt else pigs])
+            if cost < least:
+                best, least = option, cost
+    return best
+
+
+class HydraBirds(BirdsPlayer):
+    """HYDRA's agent for Angry Birds."""
+
+    name = "hydra"
+    brain = HydraBirdsBrain

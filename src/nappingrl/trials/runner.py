@@ -1,0 +1,284 @@
+"""Runs a spec: chunks of trials, in this process or in workers, into a folder that can be continued."""
+
+import multiprocessing
+import os
+import platform
+import signal
+import sys
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from threading import Thread
+from typing import Any, Protocol
+
+import msgspec
+import polars as pl
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+import nappingrl
+from nappingrl._build import source_sha256
+from nappingrl.agents.base import Agent
+from nappingrl.errors import BadRunError, BadSpecError, check_name
+from nappingrl.methods.napping.candidates import choice_names
+from nappingrl.registry import methods
+from nappingrl.scripted import load
+from nappingrl.trials import ray_executor as cluster
+from nappingrl.trials.engine import Engine
+from nappingrl.trials.protocol import phases
+from nappingrl.trials.ray_executor import EXECUTORS
+from nappingrl.trials.spec import RunSpec
+from nappingrl.trials.store import Manifest, RunFolder
+
+CHUNK = 128
+"""Trials per part of a run. Fixed, so that rows and parts do not depend on the number of workers."""
+
+OnProgress = Callable[[int, int], None]
+"""Called with (episodes done, episodes in all)."""
+
+
+def run(
+    domain: str,
+    agent: str | Path | object = "",
+    method: str = "napping",
+    *,
+    out: str | Path | None = None,
+    workers: int = 1,
+    executor: str = "local",
+    address: str = "",
+    on_progress: OnProgress | None = None,
+    **options: Any,
+) -> pl.DataFrame:
+    """Run trials and return their episodes as rows; options are the fields of RunSpec.
+
+    `executor` "local" runs them in processes here, "ray" as Ray tasks: in a Ray that is started here with `workers`
+    CPUs, or in the cluster at `address` ("auto" or host:port). Rows depend on none of these.
+
+    Examples:
+        >>> rows = run("cartpole", method="frozen", trials=2, protocol="1+1")
+        >>> rows["episode"].to_list()
+        [-1, 0, -1, 0]
+    """
+    named = str(agent) if isinstance(agent, str | Path) else ""
+    spec = RunSpec(domain, named, method, **options).complete()
+    loaded = load(spec.agent if isinstance(agent, str | Path) else agent, domain)
+    spec = spec if isinstance(agent, str | Path) else replace(spec, agent=loaded.name)
+    if out is None:
+        _check(spec, loaded, workers, executor, address)
+        return pl.concat(rows for _, rows in _run_chunks(spec, loaded, None, workers, on_progress, executor, address))
+    return run_into(Path(out), spec, loaded, workers, on_progress, executor=executor, address=address).read()
+
+
+def run_into(
+    path: Path,
+    spec: RunSpec,
+    agent: Agent,
+    workers: int = 1,
+    on_progress: OnProgress | None = None,
+    command: str = "",
+    executor: str = "local",
+    address: str = "",
+) -> RunFolder:
+    """Run a completed spec into a folder, continuing where an earlier call stopped."""
+    notes = _check(spec, agent, workers, executor, address)
+    folder = RunFolder.create(path, replace(make_manifest(spec, agent, command), notes=notes))
+    with closing(_run_chunks(spec, agent, folder.missing(), workers, on_progress, executor, address)) as results:
+        for chunk, rows in results:
+            folder.write(chunk, rows)
+    return folder
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """One trial, run again."""
+
+    id: str
+    rows: pl.DataFrame
+    table: dict[str, NDArray[Any]]
+    """Its principles at the end (`Principles.table`); empty where the method has none."""
+    is_same: bool
+    """Whether the rows are those that the run had stored."""
+
+
+def replay(folder: RunFolder, trial: str) -> Replayed:
+    """Run one trial of a run again, alone; `trial` is its id or its number."""
+    spec = msgspec.convert(folder.manifest.spec, RunSpec)
+    trials = spec.trial_specs()
+    found = [t for t in trials if trial in (t.id, str(t.number))]
+    if not found:
+        example = trials[0].id
+        raise BadSpecError(
+            f"no trial '{trial}' in {folder.path}; allowed: 0 to {spec.trials - 1}, or an id like {example}"
+        )
+    agent = load(spec.agent, spec.domain)
+    if agent.sha256 != folder.manifest.agent_sha256:
+        raise BadRunError(f"{folder.path} was run with other weights than agent '{spec.agent}' has now")
+    engine = Engine(spec, agent, slots=1)
+    rows = engine.run_trials(found[:1])
+    table = engine.method.table(0)
+    stored = folder.read().filter(pl.col("trial") == found[0].id)
+    return Replayed(found[0].id, rows, table, rows.equals(stored))
+
+
+def _check(spec: RunSpec, agent: Agent, workers: int, executor: str, address: str) -> list[str]:
+    """Refuse before anything is written; returns the notes of the world and of the method."""
+    if workers < 1:
+        raise BadSpecError(f"{workers} workers asked for; at least 1 is needed")
+    check_name("executor", executor, EXECUTORS)
+    if address and executor != "ray":
+        raise BadSpecError(f"address '{address}' is given, but executor '{executor}' has none; use executor 'ray'")
+    engine = Engine(spec, agent, slots=1)
+    notes = [*engine.domain.notes, *engine.method.notes()]
+    if executor == "ray":
+        cluster.check(address)
+    return notes
+
+
+def make_manifest(spec: RunSpec, agent: Agent, command: str) -> Manifest:
+    """The identity of a run."""
+    domain = spec.kind
+    return Manifest(
+        spec=msgspec.to_builtins(spec),
+        version=nappingrl.__version__,
+        source_sha256=source_sha256(),
+        agent_sha256=agent.sha256,
+        chunk=CHUNK,
+        n_trials=spec.n_trials,
+        n_episodes=sum(count for _, count in phases(spec.protocol)),
+        return_range=domain.return_range,
+        solved_column=domain.solved.column if domain.solved else None,
+        solved_level=domain.solved.level if domain.solved else None,
+        parameters=dict(domain.parameters),
+        action_names=list(choice_names(domain.facts())),
+        role=methods.get(spec.method).role,
+        command=command,
+        versions={"python": platform.python_version()}
+        | {name: version(name) for name in ("numpy", "scipy", "numba", "gymnasium", "polars")},
+    )
+
+
+def _run_chunks(
+    spec: RunSpec,
+    agent: Agent,
+    chunks: list[int] | None,
+    workers: int,
+    on_progress: OnProgress | None,
+    executor: str,
+    address: str,
+) -> Generator[tuple[int, pl.DataFrame]]:
+    """Run the chunks that are asked for (None: all, in order) and give their rows as they come."""
+    n_trials, n_episodes = spec.n_trials, sum(count for _, count in phases(spec.protocol))
+    is_ordered = chunks is None
+    todo = list(range(-(-n_trials // CHUNK))) if chunks is None else chunks
+    total = n_trials * n_episodes
+    done = total - sum(min(CHUNK, n_trials - chunk * CHUNK) for chunk in todo) * n_episodes
+    if on_progress is not None:
+        on_progress(done, total)
+    report = _Progress(done, total, on_progress)
+    if not todo:
+        return
+    if executor == "ray":
+        results = cluster.run_on_ray(spec, agent, todo, workers, address, report.add)
+    elif workers == 1 or len(todo) == 1:
+        with threadpool_limits(1, "blas"):
+            for chunk in todo:
+                yield chunk, _run_chunk(spec, agent, chunk, report.add)
+        return
+    else:
+        results = _run_in_workers(spec, agent, todo, min(workers, len(todo)), report)
+    yield from sorted(results, key=lambda result: result[0]) if is_ordered else results
+
+
+def _run_chunk(spec: RunSpec, agent: Agent, chunk: int, on_episodes: Callable[[int], None]) -> pl.DataFrame:
+    trials = spec.trial_specs(chunk * CHUNK, (chunk + 1) * CHUNK)
+    return Engine(spec, agent).run_trials(trials, on_episodes)
+
+
+class _Progress:
+    """Adds up episodes and tells them to the caller."""
+
+    def __init__(self, done: int, total: int, on_progress: OnProgress | None) -> None:
+        self.done, self.total, self._tell = done, total, on_progress
+
+    def add(self, episodes: int) -> None:
+        self.done += episodes
+        if self._tell is not None:
+            self._tell(self.done, self.total)
+
+
+# ------------------------------------------------------------------------------------------------ worker processes
+
+
+class _Counter(Protocol):
+    value: int
+
+    def get_lock(self) -> Any: ...
+
+
+class _StoppedError(Exception):
+    """Raised inside a worker when the parent gives up."""
+
+
+_shared: tuple[RunSpec, Agent, _Counter, Any] | None = None
+
+
+def _begin_worker(spec: RunSpec, agent: Agent, counter: _Counter, stop: Any) -> None:
+    global _shared
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then asks to stop
+    threadpool_limits(1)
+    Thread(target=_end_with_parent, daemon=True).start()
+    _shared = (spec, agent, counter, stop)
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+def _work(chunk: int) -> pl.DataFrame:
+    assert _shared is not None
+    spec, agent, counter, stop = _shared
+
+    def on_episodes(count: int) -> None:
+        if stop.is_set():
+            raise _StoppedError
+        with counter.get_lock():
+            counter.value += count
+
+    return _run_chunk(spec, agent, chunk, on_episodes)
+
+
+def _run_in_workers(
+    spec: RunSpec, agent: Agent, chunks: list[int], workers: int, report: _Progress
+) -> Iterator[tuple[int, pl.DataFrame]]:
+    context = multiprocessing.get_context("spawn")
+    counter, stop = context.Value("q", 0), context.Event()
+    told = 0
+    with ProcessPoolExecutor(workers, context, _begin_worker, (spec, agent, counter, stop)) as pool:
+        futures: dict[Future[pl.DataFrame], int] = {pool.submit(_work, chunk): chunk for chunk in chunks}
+        try:
+            waiting = set(futures)
+            while waiting:
+                finished, waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
+                now = counter.value
+                report.add(now - told)
+                told = now
+                for future in finished:
+                    yield futures[future], future.result()
+        except BrokenProcessPool as error:
+            raise BadRunError("a worker process died (out of memory?); finished parts are safe, run again") from error
+        except BaseException:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def default_workers() -> int:
+    """One per core this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else (os.cpu_count() or 1)

@@ -1,0 +1,74 @@
+"""What a fitted world is linear in: curves of each observation, products of two, and an affine part per action."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from nappingrl.types import Floats
+
+N_CURVES = 5
+"""Chebyshev polynomials T2..T6 of each observation."""
+
+
+class Frame(NamedTuple):
+    """How observations are brought to about [-1, 1], and which features are made of them."""
+
+    centre: Floats
+    """(d,)"""
+    scale: Floats
+    """(d,) the largest deviation from the centre that was seen."""
+    has_products: bool
+    """Whether products of two observations are features, too."""
+    n_shared: int
+    """How many features do not depend on the action."""
+
+
+@njit(cache=True)
+def make_frame(centre: Floats, scale: Floats, has_products: bool) -> Frame:
+    """The frame of observations with this centre and scale."""
+    d = len(centre)
+    return Frame(centre, scale, has_products, d * N_CURVES + (d * (d - 1) // 2 if has_products else 0))
+
+
+@njit(cache=True)
+def shared_features(frame: Frame, state: Floats, z: Floats, out: Floats) -> None:
+    """Standardise a state into `z`, and write the features that all actions share into `out`.
+
+    Beyond the largest deviation seen the curves stay what they are at it: only the affine part extrapolates.
+    """
+    d = state.shape[0]
+    for i in range(d):
+        z[i] = (state[i] - frame.centre[i]) / frame.scale[i]
+        x = min(max(z[i], -1.0), 1.0)
+        before, now = 1.0, x
+        for k in range(N_CURVES):
+            before, now = now, 2 * x * now - before
+            out[i * N_CURVES + k] = now
+    if frame.has_products:
+        at = d * N_CURVES
+        for i in range(d):
+            x = min(max(z[i], -1.0), 1.0)
+            for j in range(i + 1, d):
+                out[at] = x * min(max(z[j], -1.0), 1.0)
+                at += 1
+
+
+@njit(cache=True)
+def design(frame: Frame, states: NDArray[np.float64], pushes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The features of m states (m, d) with pushes (m, b), the affine part last: (m, shared + b (d + 1))."""
+    m, d = states.shape
+    b = pushes.shape[1]
+    z = np.empty(d)
+    out = np.zeros((m, frame.n_shared + b * (d + 1)))
+    for row in range(m):
+        shared_features(frame, states[row], z, out[row])
+        for k in range(b):
+            push = pushes[row, k]
+            if push != 0.0:
+                at = frame.n_shared + k * (d + 1)
+                for i in range(d):
+                    out[row, at + i] = push * z[i]
+                out[row, at + d] = push
+    return out

@@ -1,0 +1,189 @@
+"""Networks over objects, and their training: what is absent is never chosen, and stopping changes nothing."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+
+import nappingrl  # noqa: F401  (registers the environments)
+from nappingrl import agents
+from nappingrl.agents import zoo
+from nappingrl.agents.object_networks import Layout, NetworkAgent, make_network
+from nappingrl.agents.torch_agent import to_numpy
+from nappingrl.agents.training.masked_dqn import Replay, Trainer
+from nappingrl.agents.training.sb3 import train
+from nappingrl.errors import BadAgentError, UnknownNameError
+
+LAYOUT = {"slots": 3, "per_slot": 4, "shared": 2, "per_object": 4}
+KINDS = ("dueling", "relational")
+
+
+def about(kind: str) -> dict[str, Any]:
+    return {"kind": kind, "layout": LAYOUT, "sizes": {"width": 16, "embedding": 8}}
+
+
+def make_agent(kind: str, seed: int = 0) -> NetworkAgent:
+    torch.manual_seed(seed)
+    return NetworkAgent("test", about(kind), to_numpy(make_network(about(kind)).state_dict()))
+
+
+def scenes(m: int, there: list[bool]) -> np.ndarray:
+    observations = np.random.default_rng(3).random((m, 14)).astype(np.float32)
+    for slot, is_there in enumerate(there):
+        observations[:, slot * 4] = is_there
+        if not is_there:
+            observations[:, slot * 4 : slot * 4 + 4] = 0
+    return observations
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("there", [[True, True, True], [False, True, False], [True, False, True]])
+def test_only_what_is_there_is_chosen(kind: str, there: list[bool]) -> None:
+    decision = make_agent(kind).forward(scenes(40, there))
+    assert {int(action) // 4 for action in decision.actions} <= {
+        slot for slot, is_there in enumerate(there) if is_there
+    }
+    absent = np.repeat(~np.array(there), 4)
+    assert (decision.preferences[:, absent] < -1e5).all()
+    assert (decision.preferences[:, ~absent] > -1e5).all()
+    assert decision.model_states.shape == (40, 8)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_empty_scene_still_gives_an_action_and_finite_numbers(kind: str) -> None:
+    decision = make_agent(kind).forward(scenes(2, [False, False, False]))
+    assert np.isfinite(decision.model_states).all()
+    assert np.isfinite(decision.preferences).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_row_alone_has_the_bits_it_has_in_any_batch(kind: str) -> None:
+    agent, observations = make_agent(kind), scenes(9, [True, True, False])
+    together = agent.forward(observations)
+    for i in range(9):
+        alone = agent.forward(observations[i : i + 1])
+        np.testing.assert_array_equal(alone.model_states[0], together.model_states[i])
+        np.testing.assert_array_equal(alone.preferences[0], together.preferences[i])
+
+
+def test_the_relational_network_values_an_object_alike_in_every_slot() -> None:
+    agent, one = make_agent("relational"), scenes(1, [True, True, True])
+    other = one.copy()
+    other[0, :4], other[0, 4:8] = one[0, 4:8], one[0, :4]
+    first, second = (agent.forward(scene).preferences[0].reshape(3, 4) for scene in (one, other))
+    np.testing.assert_allclose(first[[1, 0, 2]], second, atol=1e-5)
+
+
+def test_weights_of_another_network_are_refused() -> None:
+    weights = to_numpy(make_network(about("dueling")).state_dict())
+    with pytest.raises(BadAgentError, match="do not fit"):
+        NetworkAgent("test", about("relational"), weights)
+    with pytest.raises(UnknownNameError, match="Did you mean 'dueling'"):
+        make_network(about("duelling"))
+
+
+def test_layout_splits_and_masks() -> None:
+    layout = Layout(**LAYOUT)
+    objects, shared, there = layout.split(torch.as_tensor(scenes(2, [True, False, True])))
+    assert (objects.shape, shared.shape, there.tolist()) == ((2, 3, 4), (2, 2), [[True, False, True]] * 2)
+    assert (layout.n_observations, layout.n_actions) == (14, 12)
+
+
+def test_replay_draws_by_priority_and_overwrites_the_oldest() -> None:
+    replay = Replay.empty(3, 1)
+    for i in range(5):
+        replay.add(np.array([i]), i, float(i), np.array([i + 1]), i == 4)
+    assert sorted(replay.actions.tolist()) == [2, 3, 4]
+    replay.priorities[:] = [0.0, 0.0, 8.0]
+    at, weights = replay.draw(50, 1.0, 1.0, np.random.default_rng(0))
+    assert set(at.tolist()) == {2}
+    assert (weights == 1.0).all()
+
+
+class Signs(gymnasium.Env[Any, Any]):
+    """One step: of the objects that are there, aiming low at the one whose third number is greatest wins."""
+
+    observation_space = gymnasium.spaces.Box(0, 1, (14,), np.float32)
+    action_space = gymnasium.spaces.Discrete(12)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self._seen = self.np_random.random(14).astype(np.float32)
+        there = self.np_random.permutation([True, True, False])
+        self._seen[[0, 4, 8]] = there
+        return self._seen, {"action_mask": np.repeat(there, 4)}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        best = int(np.argmax(self._seen[[2, 6, 10]] * self._seen[[0, 4, 8]]))
+        return self._seen, float(action // 4 == best), True, False, {"action_mask": np.zeros(12, np.bool_)}
+
+
+def recipe(kind: str, episodes: int) -> dict[str, Any]:
+    gymnasium.register("tests/Signs-v0", entry_point=Signs) if "tests/Signs-v0" not in gymnasium.registry else None
+    return {
+        "env": "tests/Signs-v0", "env_options": {"disable_env_checker": True}, "seed": 1, "episodes": episodes,
+        "evaluate_every": 50,
+        "network": about(kind) | {"sizes": {"width": 32, "embedding": 16}},
+        "prices": {"object": 0.0, "high": 0.3, "offset": 0.3}, "evaluation": {"episodes": 100, "seed": 5},
+        "hyperparameters": {
+            "learning_rate": 0.003, "batch_size": 32, "buffer_size": 500, "learning_starts": 32, "gradient_steps": 1,
+            "gamma": 0.99, "target_update_interval": 50, "exploration_fraction": 0.6, "exploration_final_eps": 0.05,
+            "priority_exponent": 0.6, "least_priority": 0.01, "beta": 0.4, "max_grad_norm": 10.0,
+        },
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_training_learns_the_plainest_action_that_wins(kind: str, tmp_path: Path) -> None:
+    trainer = Trainer(recipe(kind, 700), 1)
+    trainer.run(tmp_path, None, None)
+    trainer.keep_best()
+    assert trainer.best > 0.8
+    env = Signs()
+    ways = [trainer.greedy(env.reset(seed=i)[0]) % 4 for i in range(50)]
+    assert ways.count(0) >= 40, "low and in the middle"
+    assert not (tmp_path / "checkpoint.pt").exists(), "a finished training needs none"
+
+
+class StopError(Exception):
+    """In place of Ctrl-C."""
+
+
+def test_a_stopped_training_goes_on_to_the_same_weights(tmp_path: Path) -> None:
+    whole = Trainer(recipe("dueling", 150), 1)
+    whole.run(tmp_path / "whole", None, None)
+
+    def stop(done: int, total: int) -> None:
+        if done == 120:
+            raise StopError
+
+    with pytest.raises(StopError):
+        Trainer(recipe("dueling", 150), 1).run(tmp_path / "cut", stop, None)
+    again = Trainer(recipe("dueling", 150), 1)
+    seen: list[int] = []
+    again.run(tmp_path / "cut", lambda done, total: seen.append(done), None)
+    assert seen[0] == 101, "from the checkpoint at 100"
+    for one, other in zip(whole.network.parameters(), again.network.parameters(), strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=0)
+    other_seed = Trainer(recipe("dueling", 150), 2)
+    other_seed.save(tmp_path / "cut" / "checkpoint.pt")
+    fresh = Trainer(recipe("dueling", 150), 1)
+    fresh.restore(tmp_path / "cut" / "checkpoint.pt")
+    assert fresh.episode == 0, "a checkpoint of another seed is left alone"
+
+
+def test_a_birds_agent_trains_saves_and_loads(tmp_path: Path) -> None:
+    card = train("angrybirds", "dqn-rel", tmp_path, total_steps=3, tensorboard=tmp_path / "tb")
+    assert card["episodes"] == 3
+    assert set(card["pass_rate"]) == {"episodes", "training levels", "held-out levels"}
+    assert list((tmp_path / "tb").rglob("events*"))
+    agent = agents.load(tmp_path / "angrybirds-dqn-rel.json")
+    assert (agent.n_actions, agent.observation_shape, agent.sha256) == (168, (156,), card["sha256"])
+    about = json.loads((tmp_path / "angrybirds-dqn-rel.json").read_text())
+    (tmp_path / "angrybirds-dqn-rel.json").write_text(json.dumps(about | {"sha256": "0"}))
+    with pytest.raises(BadAgentError, match="sha256"):
+        zoo.read_card(tmp_path / "angrybirds-dqn-rel.json")

@@ -1,0 +1,492 @@
+"""`napping birds`: serving real clients, playing by mouse and by agent, films, level files and sheets, bad input."""
+
+import csv
+import json
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from math import hypot
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from PIL import Image
+
+from command_line import Done, Napping
+from nappingrl.cli.birds.serve import draw_levels
+from nappingrl.domains.angrybirds.aiming import to_world
+from nappingrl.domains.angrybirds.levels import files as levels
+from nappingrl.domains.angrybirds.levels.templates import LEVELS, TEMPLATES, make_level
+from nappingrl.domains.angrybirds.physics.scene import GROUND, Item, Level
+from nappingrl.domains.angrybirds.physics.world import World
+from nappingrl.domains.angrybirds.play.play import HAND_KEYS, LiveWorld, Naive, Play, play_level
+from nappingrl.domains.angrybirds.play.record import GifRecorder, make_recorder
+from nappingrl.domains.angrybirds.play.window import SIZE, Window
+from nappingrl.domains.angrybirds.server.client import Client
+from nappingrl.domains.angrybirds.server.protocol import Likelihood, State
+from nappingrl.errors import BadSpecError
+from nappingrl.report.runs import load_runs
+from nappingrl.trials.store import RunFolder
+
+FAR_UP = (-200, 600)
+"""Where to let go for a steep shot over everything."""
+SHORT = Level("short", ("BirdBlack",), (Item("pig", "BasicSmall", -8.0, GROUND + 0.25),))
+"""Soon over: black birds explode after their first collision."""
+ONE_PIG = Level("one-pig", ("BirdRed", "BirdYellow"), (Item("pig", "BasicSmall", 2.0, GROUND + 0.25),))
+
+
+# ---- help, bad input ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "example"),
+    [
+        (("birds",), "napping birds play"),
+        (("birds", "--help"), "napping birds play"),
+        (("birds", "serve", "--help"), "napping birds serve --levels"),
+        (("birds", "play", "--help"), "napping birds play --template"),
+        (("birds", "levels", "--help"), "napping birds levels levels.png"),
+    ],
+)
+def test_help_shows_an_example(napping: Napping, words: tuple[str, ...], example: str) -> None:
+    done = napping(*words)
+    assert (done.status, done.err) == (0, "")
+    assert f"Example: {example}" in done.out
+
+
+@pytest.mark.parametrize(
+    ("words", "texts"),
+    [
+        ("serve --out o --novelty bonee", ("unknown novelty of angrybirds 'bonee'", "Did you mean 'bone'?")),
+        ("serve --out o --preset sailor", ("unknown preset 'sailor'", "Did you mean 'sailon'?")),
+        ("serve --out o --trials no.xml", ("no trial file 'no.xml'",)),
+        ("serve --out o --trials full/x.xml", ("'full/x.xml' is not well-formed XML",)),
+        ("serve --out o --trials no.xml --levels 3 --dev --informed", ("--levels, --informed with --trials",)),
+        ("serve --out o --levels 2451", ("2451 levels", "there are 2450")),
+        ("serve --out o --levels 176 --novelty bone", ("352 levels", "of bone there are 350")),
+        ("serve --out o --levels -1", ("--levels -1 is negative",)),
+        ("serve --out o --novel-levels 2", ("without a novelty", "--novelty NAME")),
+        ("serve --out o --port 70000", ("port 70000", "1 to 65535")),
+        ("serve --out full", ("full is not empty", "another --out")),
+        ("serve --out full/x.xml", ("full/x.xml is a file",)),
+        ("play no.xml", ("no level file 'no.xml'",)),
+        ("play full/x.xml", ("level 'x' is not a level file",)),
+        ("play full/x.xml --template bone", ("give one of them",)),
+        ("play --template bon", ("unknown template 'bon'", "Did you mean 'bone'?")),
+        ("play --number -1", ("--number -1 is negative",)),
+        ("play --agent nave", ("unknown agent 'nave'", "Did you mean 'naive'?")),
+        ("play --headless", ("--headless", "add --agent naive")),
+        ("play --agent naive --headless --record x.avi", ("'.avi'", "allowed: .gif, .mp4")),
+        ("play --agent naive --headless --record no/x.gif", ("there is no folder 'no'",)),
+        ("levels x.jpg", ("'.jpg'", "a .png, or a folder")),
+        ("levels o --template bon", ("unknown template 'bon'",)),
+        ("levels o --count 0", ("--count 0",)),
+        ("levels x.png --count 100", ("700 pictures", "at most 200")),
+        ("levels no/x.png", ("'no/x.png' cannot be written",)),
+    ],
+)
+def test_bad_input_is_one_line(napping: Napping, words: str, texts: tuple[str, ...]) -> None:
+    Path("full").mkdir()
+    Path("full/x.xml").write_text("hello")
+    done = napping("birds", *words.split())
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith("napping: ")
+    assert done.err.count("\n") == 1, done.err
+    assert all(text in done.err for text in texts), done.err
+    assert not Path("o").is_dir() or not list(Path("o").iterdir()), "nothing is left behind"
+
+
+def test_without_pygame_there_is_one_line(napping: Napping, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pygame", None)
+    done = napping("birds", "play")
+    assert (done.status, done.out) == (2, "")
+    assert done.err == 'napping: a window needs pygame: pip install "nappingrl[render]"\n'
+
+
+# ---- serve ----------------------------------------------------------------------------------------------------------
+
+
+class Served:
+    """`napping birds serve` in a process of its own."""
+
+    def __init__(self, *options: str) -> None:
+        command = (sys.executable, "-m", "nappingrl", "birds", "serve", "--port", "0", *options)
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert self.process.stderr is not None
+        self.lines = []
+        while not (found := re.search(r"agents connect to [\w.]+:(\d+)", line := self.process.stderr.readline())):
+            assert line, self.process.communicate()
+            self.lines.append(line)
+        self.port = int(found[1])
+
+    def end(self) -> Done:
+        out, err = self.process.communicate(timeout=20)
+        return Done(self.process.returncode, out, "".join(self.lines) + err)
+
+
+@pytest.fixture
+def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Served]]:
+    monkeypatch.chdir(tmp_path)
+    started: list[Served] = []
+
+    def start(*options: str) -> Served:
+        started.append(Served(*options))
+        return started[-1]
+
+    yield start
+    for served in started:
+        if served.process.poll() is None:
+            served.process.kill()
+            served.process.communicate()
+
+
+def play_to_the_end(port: int, agent_id: int = 7, n_levels: int = 1000) -> list[State]:
+    """Shoots over everything; stops early after `n_levels`. The states it was told."""
+    states: list[State] = []
+    n_entered = 0
+    with Client(port=port, seconds=20) as client:
+        client.configure(agent_id)
+        while (state := client.state()) is not State.EVALUATION_TERMINATED:
+            states.append(state)
+            if state is State.PLAYING:
+                assert client.shoot(*FAR_UP)
+            elif state is State.REQUEST_NOVELTY_LIKELIHOOD:
+                assert client.report_likelihood(Likelihood(0.25, 0.75))
+            elif state in (State.NEW_TRIAL, State.NEW_TRAINING_SET):
+                client.ready_for_new_set()
+            else:
+                if n_entered == n_levels:
+                    return states
+                n_entered += 1
+                client.next_level()
+    return [*states, state]
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_serve_a_trial_with_a_novelty(serve: Callable[..., Served], napping: Napping) -> None:
+    served = serve(
+        *("--levels", "2", "--novelty", "green-egg", "--novel-levels", "3"),
+        *("--report-step", "2", "--agents", "1", "--seed", "3", "--out", "o", "--json"),
+    )
+    assert play_to_the_end(served.port)[-1] is State.EVALUATION_TERMINATED
+    done = served.end()
+    assert done.status == 0
+    assert json.loads(done.out) == {
+        "out": "o",
+        "runs": ["o/run"],
+        "before": {"levels": 2, "passed": 0, "pass_rate": 0.0, "shots": 2},
+        "novel": {"levels": 3, "passed": 0, "pass_rate": 0.0, "shots": 3},
+    }
+    assert "game 1 (agent 7), trial 0: 0 of 5 levels passed" in done.err
+    rows = read_csv(Path("o/EvaluationData.csv"))
+    assert [row["novelty"] for row in rows] == ["basic"] * 2 + ["novel"] * 3
+    assert {row["LevelStatus"] for row in rows} == {"Fail"}
+    names = [row["levelName"] for row in rows]
+    assert names == [level.name for level in draw_levels(5, "green-egg", seed=3)]
+    assert all(name.startswith("green-egg-") for name in names)
+    told = read_csv(Path("o/Likelihood.csv"))
+    assert [row["InteractionIndex"] for row in told] == ["2", "4"]
+    run = RunFolder.open(Path("o/run"))
+    stored = run.read()
+    assert run.lacking() == {}
+    assert stored["episode"].to_list() == [-2, -1, 0, 1, 2]
+    assert stored["phase"].to_list() == ["pre"] * 2 + ["novel"] * 3
+    assert stored["level"].to_list() == names
+    assert stored["length"].to_list() == [1] * 5
+    assert {stored.schema[name] for name in ("number", "episode", "length", "detected_step", "regions")} == {pl.Int32}
+    assert run.manifest.command.startswith("napping birds serve --port 0 --levels 2 --novelty green-egg")
+    report = napping("report", "o/run", "--json")
+    assert (report.status, report.err) == (0, "")
+    assert json.loads(report.out)["runs"]["o/run"]["mean"] == [0.0, 0.0, 0.0]
+
+
+def test_ctrl_c_writes_what_there_is(serve: Callable[..., Served]) -> None:
+    served = serve("--levels", "3", "--out", "o", "--host", "0.0.0.0")
+    play_to_the_end(served.port, agent_id=1)
+    assert play_to_the_end(served.port, agent_id=2, n_levels=1)[-1] is State.LOST
+    time.sleep(0.2)
+    served.process.send_signal(signal.SIGINT)
+    done = served.end()
+    assert done.status == 0
+    assert "warning: 0.0.0.0 can be reached by others" in done.err
+    assert re.search(r"before +4 +0 +0.00 +4", done.out)
+    assert "results: o/EvaluationData.csv   next: napping report o/run\n" in done.out
+    assert "other agents and unfinished trials: o/run-2" in done.out
+    first, second = (RunFolder.open(Path("o") / name) for name in ("run", "run-2"))
+    assert (first.manifest.spec["agent"], first.manifest.spec["protocol"]) == ("agent-1", "0+3")
+    assert (second.manifest.spec["agent"], second.manifest.spec["protocol"]) == ("agent-2", "0+1")
+    assert first.manifest.spec["novelty"] == "none"
+    assert [run.gap for run in load_runs([first.path, second.path])] == ["", ""]
+
+
+def test_serve_a_trial_file(serve: Callable[..., Served]) -> None:
+    Path("novelty_level_1").mkdir()
+    levels.write(make_level("bone", 0), Path("basic.xml"))
+    levels.write(make_level("bone", 1), Path("novelty_level_1/b.xml"))
+    Path("config.xml").write_text(
+        "<evaluation><trials><trial id='5'><game_level_set mode='training' total_interaction_limit='100'>"
+        "<game_levels level_path='basic.xml'/><game_levels level_path='novelty_level_1/b.xml'/>"
+        "</game_level_set></trial></trials></evaluation>"
+    )
+    served = serve("--trials", "config.xml", "--novelty", "bone", "--agents", "1", "--out", "o")
+    play_to_the_end(served.port)
+    assert served.end().status == 0
+    rows = RunFolder.open(Path("o/run")).read()
+    assert rows.select("novelty", "episode", "level", "length").rows() == [
+        ("bone", -1, "basic.xml", 2),
+        ("bone", 0, "novelty_level_1/b.xml", 2),
+    ]
+
+
+def test_a_port_in_use_is_one_line(napping: Napping) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        done = napping("birds", "serve", "--levels", "1", "--port", str(other.getsockname()[1]), "--out", "p")
+    assert (done.status, done.out) == (2, "")
+    assert "another server runs there: use another --port" in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_levels_are_drawn_without_repeats_and_by_seed() -> None:
+    everything = draw_levels(LEVELS, "pig-color", seed=0)
+    assert {level.name for level in everything} == {f"pig-color-{i:05d}" for i in range(350)}
+    assert {level.name.rsplit("-", 1)[0] for level in draw_levels(60, "storm", seed=1)} == set(TEMPLATES)
+    assert draw_levels(5, "", seed=1) == draw_levels(5, "", seed=1) != draw_levels(5, "", seed=2)
+
+
+# ---- play -----------------------------------------------------------------------------------------------------------
+
+
+def make_play(level: Level = ONE_PIG, preset: str = "phyq") -> Play:
+    return Play(lambda _: level, lambda one: LiveWorld(one, preset))
+
+
+@pytest.fixture
+def window(monkeypatch: pytest.MonkeyPatch) -> Iterator[Window]:
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    opened = Window(make_play())
+    yield opened
+    opened.close()
+
+
+def at(x: float, y: float) -> tuple[int, int]:
+    """A point of the world in the window, with the camera of most levels."""
+    across, down = ONE_PIG.camera.to_pixels(x, y)
+    return round(across * SIZE[0] / 640), round(down * SIZE[1] / 480)
+
+
+def post(kind: str, **values: object) -> None:
+    import pygame
+
+    pygame.event.post(pygame.event.Event(getattr(pygame, kind), values))
+
+
+def test_a_bird_flies_from_where_it_was_dragged(window: Window) -> None:
+    play = window._play
+    x, y = play.world.sling.origin
+    post("MOUSEBUTTONDOWN", button=1, pos=at(x, y))
+    post("MOUSEMOTION", pos=at(x - 3.0, y - 2.0), rel=(0, 0), buttons=(1, 0, 0))
+    assert window.turn()
+    assert play.pull == pytest.approx((x - 3.0, y - 2.0), abs=0.03)
+    held = next(one for one in play._scene().things if one.id == play.world.scene().next_bird)
+    assert hypot(held.x - x, held.y - y) == pytest.approx(1.0), "shown at the end of the band"
+    assert play.world.birds_left == 2
+    post("MOUSEBUTTONUP", button=1, pos=at(x - 3.0, y - 4.0))
+    assert window.turn()
+    assert play.world.birds_left == 1
+    (bird,) = play.world.flying
+    fallen = 1.5 * 0.02 * 4.7088  # in two steps, of which half of one was given at the launch
+    assert (bird.vy + fallen) / bird.vx == pytest.approx(4 / 3, abs=0.015)
+    assert hypot(bird.vx, bird.vy + fallen) == pytest.approx(10.0, abs=0.01)
+
+
+def test_what_the_window_does_not_take_for_a_shot(window: Window) -> None:
+    x, y = window._play.world.sling.origin
+    for press, release in (((x + 4, y), (x - 3, y)), ((x, y), (x, y))):
+        post("MOUSEBUTTONDOWN", button=1, pos=at(*press))
+        post("MOUSEBUTTONUP", button=1, pos=at(*release))
+        assert window.turn()
+    post("MOUSEBUTTONDOWN", button=3, pos=at(x, y))
+    post("MOUSEBUTTONUP", button=3, pos=at(x - 3, y))
+    assert window.turn()
+    assert window._play.world.birds_left == 2
+
+
+def test_keys(window: Window) -> None:
+    import pygame
+
+    play = window._play
+    x, y = play.world.sling.origin
+    play.press(ONE_PIG.camera.to_pixels(x, y))
+    play.drag((0, 400))
+    play.let_go()
+    assert play.world.birds_left == 1
+    post("KEYDOWN", key=pygame.K_r)
+    assert window.turn()
+    assert (play.number, play.world.birds_left) == (0, 2)
+    post("KEYDOWN", key=pygame.K_n)
+    assert window.turn()
+    assert play.number == 1
+    post("KEYDOWN", key=pygame.K_ESCAPE)
+    assert not window.turn()
+    post("QUIT")
+    assert not window.turn()
+
+
+def test_an_agent_in_a_window_stops_after_its_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    play = make_play(SHORT)
+    monkeypatch.setattr(play, "frame", lambda: np.zeros((480, 640, 3), np.uint8))
+    window = Window(play, Naive(), n_levels=2)
+    post("MOUSEBUTTONDOWN", button=1, pos=(1, 1))
+    while window.turn():
+        pass
+    window.close()
+    assert (play.n_played, play.number) == (2, 1)
+
+
+def test_a_tap_in_flight_is_that_of_a_shot_with_this_tap() -> None:
+    level = Level("taps", ("BirdYellow",), ONE_PIG.items)
+    live, planned = LiveWorld(level), World(level)
+    release = (-14.0, -3.0)
+    live.tap()
+    assert live.launch(release)
+    while live.is_under_way:
+        if live.ticks == 150 + 39:
+            live.tap()
+        live.tap() if live.ticks > 200 else None
+        live.go_on(1)
+    assert planned.shoot(release, tap_ms=800)
+    assert (live.dots, live.score, live.status) == (planned.dots, planned.score, planned.status)
+    untapped = World(level)
+    untapped.shoot(release)
+    assert untapped.dots != planned.dots
+
+
+@pytest.mark.parametrize("preset", ["phyq", "sailon"])
+def test_live_play_ends_like_a_whole_shot(preset: str) -> None:
+    level = make_level("green-egg", 3)
+    play, world = make_play(level, preset), World(level, preset)
+    for _ in play_level(play, Naive(seed=1)):
+        pass
+    scene = world.scene()
+    shot = Naive(seed=1).aim(scene)
+    world.shoot(to_world(shot.release, scene.camera, scene.view), shot.tap_ms)
+    assert play.world.status in ("won", "lost")
+    assert (play.world.status, play.world.score) == (world.status, world.score)
+    assert (play.n_played, play.n_won) == (1, int(world.status == "won"))
+
+
+def test_naive_aims_low_and_high_at_pigs() -> None:
+    scene = World(make_level("pig-color", 0)).scene()
+    agent = Naive(seed=0)
+    releases = {agent.aim(scene).release for _ in range(40)}
+    assert len(releases) == 2, "one pig, two ways"
+
+
+def test_the_frame_tells_score_and_keys() -> None:
+    play, silent = make_play(), Play(lambda _: ONE_PIG, LiveWorld, keys="")
+    assert "tap" in HAND_KEYS
+    frame, other = play.frame(), silent.frame()
+    assert frame.shape == (480, 640, 3)
+    assert (frame[40:] == other[40:]).all(), "only the bar differs"
+    assert not (frame[:40] == other[:40]).all()
+
+
+# ---- films ----------------------------------------------------------------------------------------------------------
+
+
+def test_naive_is_filmed_without_a_window(napping: Napping, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pygame", None)
+    levels.write(SHORT, Path("level.xml"))
+    done = napping("birds", "play", "level.xml", "--agent", "naive", "--headless", "--record", "p.gif", "--seed", "1")
+    assert (done.status, done.err) == (0, "")
+    assert re.match(r"[01] of 1 levels passed\nfilm: p.gif \(\d+ s\)\n", done.out)
+    with Image.open("p.gif") as film:
+        assert film.size == (640, 480)
+        assert film.n_frames > 20
+        durations, pictures = [], []
+        for i in range(film.n_frames):
+            film.seek(i)
+            durations.append(film.info["duration"])
+            pictures.append(np.asarray(film.convert("RGB")).astype(int))
+    seconds = int(re.findall(r"\((\d+) s\)", done.out)[0])
+    assert sum(durations) / 1000 == pytest.approx(seconds, abs=1)
+    assert abs(pictures[0] - pictures[-1]).max() > 100, "something has happened"
+    assert len({picture.tobytes() for picture in pictures}) > 20
+
+
+def test_a_gif_holds_still_frames_for_their_time(tmp_path: Path) -> None:
+    recorder = GifRecorder(tmp_path / "a.gif")
+    colours = [np.full((8, 8, 3), value, np.uint8) for value in (0, 255)]
+    for colour in (colours[0],) * 10 + (colours[1],) * 20:
+        recorder.add(lambda colour=colour: colour)
+    assert recorder.close() == pytest.approx(30 / 25)
+    with Image.open(tmp_path / "a.gif") as film:
+        assert film.n_frames == 2
+        assert film.info["duration"] == 400
+        film.seek(1)
+        assert film.info["duration"] == 800
+
+
+def test_an_mp4_needs_ffmpeg(napping: Napping, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    done = napping("birds", "play", "--agent", "naive", "--headless", "--record", "p.mp4")
+    assert (done.status, done.out) == (2, "")
+    assert "the program ffmpeg, which is not on the PATH" in done.err
+    assert done.err.count("\n") == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell script stands in for ffmpeg")
+def test_an_mp4_is_what_ffmpeg_makes_of_the_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "ffmpeg"
+    program.write_text('#!/bin/sh\nfor last; do :; done\necho "$@" > "$last.words"\nexec /bin/cat > "$last"\n')
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    recorder = make_recorder(tmp_path / "p.mp4")
+    frames = [np.full((480, 640, 3), value, np.uint8) for value in (1, 2, 3)]
+    for frame in frames:
+        recorder.add(lambda frame=frame: frame)
+    assert recorder.close() == pytest.approx(3 / 25)
+    assert (tmp_path / "p.mp4").read_bytes() == b"".join(frame.tobytes() for frame in frames)
+    assert "-pix_fmt rgb24 -s 640x480 -r 25 -i -" in (tmp_path / "p.mp4.words").read_text()
+    program.write_text("#!/bin/sh\nexit 3\n")
+    failing = make_recorder(tmp_path / "q.mp4")
+    failing.add(lambda: np.zeros((1, 1, 3), np.uint8))  # small enough for the pipe
+    with pytest.raises(BadSpecError, match="ffmpeg ended with status 3"):
+        failing.close()
+
+
+# ---- levels ---------------------------------------------------------------------------------------------------------
+
+
+def test_levels_as_files(napping: Napping) -> None:
+    done = napping("birds", "levels", "d", "--novelty", "--count", "2", "--number", "5")
+    assert (done.status, done.err) == (0, "")
+    written = {file.stem: levels.read(file) for file in Path("d").iterdir()}
+    assert written["bone-00006"] == make_level("bone", 6)
+    novel = written["bone-00006-novel"]
+    assert [item.type for item in novel.items if item.is_goal] == ["Bone"]
+    assert len(written) == 7 * 2 + 2 * 2, "only egg and bone can be seen in a file"
+
+
+def test_levels_as_a_picture(napping: Napping) -> None:
+    done = napping("birds", "levels", "x.png", "--template", "circumcircle", "--novelty", "--count", "2")
+    assert (done.status, done.out, done.err) == (0, "picture of 2 levels: x.png\n", "")
+    with Image.open("x.png") as picture:
+        pixels = np.asarray(picture).astype(int)
+    height, width = pixels.shape[0] // 2, pixels.shape[1] // 2
+    before, after = pixels[40:height, 15 : width - 10], pixels[40:height, 15 + 570 : width - 10 + 570]
+    n = min(before.shape[1], after.shape[1])
+    differs = (abs(before[:, :n] - after[:, :n]).max(axis=2) > 30).mean()
+    assert 0.0005 < differs < 0.05, "circles, and nothing else"

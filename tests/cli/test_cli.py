@@ -1,0 +1,364 @@
+"""The command line, in this process: what it prints, where, and with which status it ends."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from command_line import Done, Napping
+from nappingrl import scripted as players
+from nappingrl.agents import zoo_names
+from nappingrl.domains.cartpole import CartPole
+from nappingrl.registry import detectors, domains, methods
+from nappingrl.trials.store import RunFolder
+
+ALL_METHODS = ", ".join(sorted(methods.names()))
+COMMANDS = ("list", "run", "report", "train", "bench")
+SUMMARY = {
+    "domain", "agent", "method", "novelty", "trials", "seed", "median", "mean", "pre_mean", "last10_mean", "solved",
+    "failed", "regions_mean", "regions_max", "steps", "seconds", "by_novelty", "ceiling",
+    "role", "return_range", "diverged", "retention", "recall",
+}  # fmt: skip
+NUMBERS = SUMMARY - {
+    "domain", "agent", "method", "novelty", "trials", "seed", "seconds", "by_novelty", "ceiling", "role",
+    "return_range", "diverged",
+}  # fmt: skip
+
+
+@pytest.fixture
+def run_short(napping: Napping, agent_zip: Path) -> Callable[..., Done]:
+    """`napping run cartpole` with few and short trials."""
+
+    def call(*arguments: str | Path) -> Done:
+        return napping(
+            "run", "cartpole", "--agent", agent_zip, "--trials", "4", "--protocol", "2+7", "--workers", "1", *arguments
+        )
+
+    return call
+
+
+def last_json(done: Done) -> dict[str, Any]:
+    """The JSON object on the last line of standard output."""
+    assert (done.status, done.err) == (0, "")
+    found: dict[str, Any] = json.loads(done.out.splitlines()[-1])
+    return found
+
+
+# ---- list, help ---------------------------------------------------------------------------------------------------
+
+
+def test_list_names_everything(napping: Napping) -> None:
+    done = napping("list")
+    assert (done.status, done.err) == (0, "")
+    for name in [*domains.names(), *methods.names(), *detectors.names(), *CartPole.novelties, *CartPole.scores]:
+        assert name in done.out
+    for name in ("printed", "text", "revised", "fallback", "embedding", "raw", "choice", "search", "layer", "epsilon"):
+        assert name in done.out
+
+
+def test_list_json(napping: Napping) -> None:
+    found = last_json(napping("list", "--json"))
+    assert set(found) == {"domains", "methods", "rules", "spaces", "detectors"}
+    assert list(found["domains"]) == domains.names()
+    assert set(found["domains"]["cartpole"]) == {"agents", "novelties", "scores", "defaults"}
+    assert list(found["domains"]["cartpole"]["scores"]) == list(CartPole.scores)
+    assert found["domains"]["cartpole"]["agents"] == players.names("cartpole")
+    assert list(found["methods"]) == methods.names()
+    assert all(set(entry) == {"about", "options"} and entry["about"] for entry in found["methods"].values())
+    assert set(found["methods"]["napping"]["options"]) == {"choice", "search", "layer"}
+    assert "preference" in found["methods"]["napping"]["options"]["choice"]
+    assert found["methods"]["frozen"]["options"] == found["methods"]["random"]["options"] == {}
+    assert set(found["methods"]["replay-success"]["options"]) == {"epsilon"}
+    assert "0.25" in found["methods"]["replay-success"]["options"]["epsilon"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_shows_an_example(napping: Napping, command: str) -> None:
+    done = napping(command, "--help")
+    assert (done.status, done.err) == (0, "")
+    assert "Example:" in done.out
+    assert f"napping {command}" in done.out
+
+
+def test_help_names_the_commands(napping: Napping) -> None:
+    done = napping("--help")
+    assert done.status == 0
+    assert all(command in done.out for command in COMMANDS)
+
+
+# ---- run ----------------------------------------------------------------------------------------------------------
+
+
+def test_run_json_has_the_documented_keys(run_short: Callable[..., Done], agent_zip: Path) -> None:
+    done = run_short("--out", "r", "--seed", "7", "--json")
+    found = last_json(done)
+    assert done.out.count("\n") == 1
+    assert set(found) == SUMMARY
+    assert {name: found[name] for name in ("domain", "agent", "method", "novelty", "trials", "seed")} == {
+        "domain": "cartpole",
+        "agent": str(agent_zip),
+        "method": "napping",
+        "novelty": "physics",
+        "trials": 4,
+        "seed": 7,
+    }
+    assert found["ceiling"] is None
+    assert found["seconds"] > 0
+    assert set(found["by_novelty"]) == {"physics"}
+    assert set(found["by_novelty"]["physics"]) >= NUMBERS
+
+
+def test_run_json_numbers_follow_from_the_rows(run_short: Callable[..., Done]) -> None:
+    found = last_json(
+        run_short("--out", "r", "--novelty", "all", "--detector", "given", "--protocol", "2+12", "--json")
+    )
+    rows = RunFolder.open(Path("r")).read()
+    returns = rows["return"].to_numpy().reshape(-1, 14)
+    post, last = returns[:, 2:], returns[:, -10:].mean(axis=1)
+    regions = rows["regions"].to_numpy().reshape(-1, 14)[:, -1]
+    assert len(returns) == 4 * len(CartPole.novelties)
+    assert found["median"] == pytest.approx(np.median(post, axis=0).tolist())
+    assert found["mean"] == pytest.approx(post.mean(axis=0).tolist())
+    assert found["pre_mean"] == pytest.approx(returns[:, :2].mean())
+    assert found["last10_mean"] == pytest.approx(last.mean())
+    assert found["solved"] == pytest.approx((last >= 195).mean())
+    assert found["failed"] == (post <= 1).all(axis=1).sum()
+    assert (found["regions_mean"], found["regions_max"]) == (pytest.approx(regions.mean()), regions.max())
+    assert found["steps"] == rows["length"].sum()
+    assert list(found["by_novelty"]) == list(CartPole.novelties)
+    gravity = rows.filter((pl.col("novelty") == "gravity") & (pl.col("episode") >= 2))
+    assert found["by_novelty"]["gravity"]["last10_mean"] == pytest.approx(gravity["return"].mean())
+
+
+def test_run_json_counts_failed_and_solved_in_mountaincar(
+    napping: Napping, make_zip: Callable[..., Path], tmp_path: Path
+) -> None:
+    """A car that always coasts: failed are trials in which no post-novelty episode reaches the goal."""
+    zero = [np.zeros(shape, np.float32) for shape in ((2, 4), (4,), (4, 3))]
+    car = make_zip(tmp_path / "still.zip", [(zero[0], zero[1]), (zero[2], np.array([0, 1, 0], np.float32))])
+    options = ("--agent", car, "--trials", "3", "--protocol", "1+2", "--workers", "1", "--json")
+    frozen = last_json(napping("run", "mountaincar", "--method", "frozen", *options))
+    assert (frozen["failed"], frozen["solved"], frozen["last10_mean"]) == (3, 0.0, -500.0)
+    oracle = last_json(napping("run", "mountaincar", "--method", "oracle", *options))
+    assert (oracle["failed"], oracle["solved"]) == (0, 1.0)
+    assert oracle["ceiling"] == oracle["last10_mean"] > -500
+    assert oracle["pre_mean"] == -500, "the trained agent before the novelty"
+    # Adaptation begins with episode 5: until then no episode of any trial reaches the goal.
+    learner = last_json(napping("run", "mountaincar", "--out", "r", *options, "--protocol", "0+8"))
+    returns = RunFolder.open(Path("r")).read()["return"].to_numpy().reshape(3, 8)
+    assert (returns[:, :5] == -500).all()
+    assert learner["failed"] == (returns == -500).all(axis=1).sum() < 3
+
+
+def test_run_without_a_first_phase_has_no_pre_mean(run_short: Callable[..., Done]) -> None:
+    found = last_json(run_short("--protocol", "0+2", "--json"))
+    assert found["pre_mean"] is None
+    assert len(found["median"]) == len(found["mean"]) == 2
+
+
+def test_run_prints_a_table_and_what_to_do_next(run_short: Callable[..., Done]) -> None:
+    done = run_short("--out", "r")
+    assert (done.status, done.err) == (0, "")
+    assert "cartpole balance napping" in done.out
+    assert "napping report r" in done.out
+    assert (Path("r") / "manifest.json").exists()
+
+
+def test_run_without_out_takes_a_fresh_folder(run_short: Callable[..., Done]) -> None:
+    for _ in range(2):
+        assert run_short("--protocol", "0+1").status == 0
+    folders = sorted(Path("runs").iterdir())
+    assert [folder.name for folder in folders] == ["cartpole-balance-napping-1", "cartpole-balance-napping-2"]
+    assert all(len(RunFolder.open(folder).read()) == 4 for folder in folders)
+
+
+def test_run_continues_and_recomputes_a_truncated_part(run_short: Callable[..., Done]) -> None:
+    first = last_json(run_short("--out", "r", "--json"))
+    part = Path("r") / "part-00000.parquet"
+    whole = part.read_bytes()
+    part.write_bytes(whole[:1000])
+    done = run_short("--out", "r", "--json")
+    assert done.status == 0
+    assert done.err.count("\n") == 1
+    assert "part-00000.parquet is damaged" in done.err
+    assert "set aside as part-00000.parquet.damaged, recomputing" in done.err
+    assert part.read_bytes() == whole
+    assert json.loads(done.out) | {"seconds": 0} == first | {"seconds": 0}
+    assert last_json(run_short("--out", "r", "--json")) | {"seconds": 0} == first | {"seconds": 0}
+
+
+@pytest.mark.parametrize(
+    "options", [("--rule", "printed"), ("--space", "raw"), ("--score", "terminal"),
+                ("--option", "choice=preference"),
+                ("--detector", "never"), ("--strength", "0.3"), ("--novelty", "none"), ("--seed", "8")]
+)  # fmt: skip
+def test_options_reach_the_manifest(run_short: Callable[..., Done], options: tuple[str, str]) -> None:
+    assert run_short("--out", "r", "--protocol", "0+1", *options).status == 0
+    spec = RunFolder.open(Path("r")).manifest.spec
+    name, value = options[0].removeprefix("--"), options[1]
+    if name == "option":
+        assert spec["options"] == {"choice": "preference"}
+    else:
+        assert str(spec[name]) == value
+        assert spec["options"] == {}
+
+
+# ---- report -------------------------------------------------------------------------------------------------------
+
+
+def test_report_prints_a_table_and_writes_a_picture_and_a_page(
+    napping: Napping, run_short: Callable[..., Done]
+) -> None:
+    run_short("--out", "a", "--method", "frozen")
+    run_short("--out", "b", "--method", "napping")
+    done = napping("report", "a", "b", "--out", "r")
+    assert (done.status, done.err) == (0, "")
+    assert "cartpole balance frozen" in done.out
+    assert "cartpole balance napping" in done.out
+    picture, page = Path("r/curves.png"), Path("r/report.html")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert f"picture: {picture}" in done.out
+    assert f"open {page} in a browser" in done.out
+    text = page.read_text()
+    assert "cartpole balance napping" in text
+    assert "Plotly" in text, "needs no network"
+    assert "run again for this page: it gave the same rows as stored" in text
+    assert len(text) < 10_000_000
+
+
+def test_report_goes_into_the_first_run_by_default(napping: Napping, run_short: Callable[..., Done]) -> None:
+    run_short("--out", "a")
+    found = last_json(napping("report", "a", "--json", "--statistic", "mean"))
+    assert set(found) == {"runs", "picture", "page"}
+    assert set(found["runs"]) == {"a"}
+    assert set(found["runs"]["a"]) == SUMMARY | {"best_control"}
+    assert Path(found["picture"]) == Path("a/curves.png")
+    assert Path(found["page"]) == Path("a/report.html")
+    assert Path("a/curves.png").exists()
+    assert run_short("--out", "a").status == 0, "the run can still be continued"
+
+
+# ---- bad input: one line, status 2 --------------------------------------------------------------------------------
+
+
+def assert_refused(done: Done, *texts: str) -> None:
+    assert done.status == 2
+    assert done.out == ""
+    assert done.err.count("\n") == 1, done.err
+    assert done.err.startswith("napping: ")
+    for text in texts:
+        assert text in done.err
+    assert not Path("runs").exists(), "nothing is left behind"
+
+
+@pytest.mark.parametrize(
+    ("options", "texts"),
+    [
+        (("--method", "naping"), ("unknown method 'naping'", ALL_METHODS, "Did you mean 'napping'?")),
+        (("--novelty", "physix"), ("unknown novelty 'physix'", "all, ", "Did you mean 'physics'?")),
+        (("--score", "termina"), ("unknown score 'termina'", "Did you mean 'terminal'?")),
+        (("--rule", "reviced"), ("unknown rule 'reviced'", "Did you mean 'revised'?")),
+        (("--space", "embeddng"), ("unknown space 'embeddng'", "Did you mean 'embedding'?")),
+        (("--option", "choice=randm"), ("unknown choice 'randm'", "Did you mean 'random'?")),
+        (("--detector", "rolling"), ("unknown detector 'rolling'", "Did you mean 'rolling-mean'?")),
+        (("--trials", "0"), ("0 trials", "at least 1")),
+        (("--trials", "-2"), ("-2 trials", "at least 1")),
+        (("--workers", "-1"), ("-1 workers", "at least 1")),
+        (("--strength", "0"), ("strength 0", "(0, 1]")),
+        (("--strength", "nan"), ("strength nan", "(0, 1]")),
+        (("--seed", "-1"), ("seed -1",)),
+        (("--protocol", "forty"), ("unknown protocol 'forty'", "10+40")),
+    ],
+)
+def test_bad_options(run_short: Callable[..., Done], options: tuple[str, ...], texts: tuple[str, ...]) -> None:
+    assert_refused(run_short(*options), *texts)
+
+
+def test_unknown_domain(napping: Napping, agent_zip: Path) -> None:
+    for agent in ("ppo", agent_zip):
+        done = napping("run", "cartpol", "--agent", agent)
+        assert_refused(done, "unknown domain 'cartpol'", "mountaincar", "Did you mean 'cartpole'?")
+
+
+def test_unknown_agent(napping: Napping) -> None:
+    done = napping("run", "cartpole", "--agent", "pppo")
+    assert_refused(done, "unknown agent 'pppo'")
+    if "ppo" in zoo_names("cartpole"):
+        assert "Did you mean 'ppo'?" in done.err
+
+
+def test_agent_file_that_does_not_exist(napping: Napping) -> None:
+    assert_refused(napping("run", "cartpole", "--agent", "nowhere/agent.zip"), "nowhere/agent.zip", "does not exist")
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "notes", "notes.zip"])
+def test_a_text_file_given_as_agent(napping: Napping, name: str) -> None:
+    Path(name).write_text("not an agent\n")
+    assert_refused(napping("run", "cartpole", "--agent", name), name, "no zip file")
+
+
+def test_agent_of_another_observation_shape(napping: Napping, agent_zip: Path) -> None:
+    done = napping("run", "mountaincar", "--agent", agent_zip, "--trials", "1")
+    assert_refused(done, "(4,)", "(2,)", "mountaincar")
+
+
+def test_out_folder_of_another_experiment(run_short: Callable[..., Done]) -> None:
+    assert run_short("--out", "r").status == 0
+    assert_refused(run_short("--out", "r", "--seed", "1"), "r holds another run", "seed is 0 there and 1 here", "--out")
+    assert_refused(run_short("--out", "r", "--trials", "5"), "r holds another run", "trials is 4 there and 5 here")
+
+
+def test_out_folder_of_something_else(run_short: Callable[..., Done]) -> None:
+    Path("r").mkdir()
+    Path("r/thesis.tex").write_text("x")
+    assert_refused(run_short("--out", "r"), "not empty and holds no run")
+
+
+@pytest.mark.parametrize("out", ["file", "file/run"])
+def test_out_is_a_file(run_short: Callable[..., Done], out: str) -> None:
+    Path("file").write_text("x")
+    assert_refused(run_short("--out", out), "file")
+    assert Path("file").read_text() == "x"
+
+
+def test_report_on_no_run(napping: Napping) -> None:
+    Path("empty").mkdir()
+    assert_refused(napping("report", "empty"), "empty holds no run", "manifest.json")
+    assert_refused(napping("report", "nowhere"), "nowhere holds no run")
+    assert_refused(napping("report"), "no run given")
+    assert list(Path("empty").iterdir()) == []
+    assert not Path("nowhere").exists()
+
+
+def test_report_on_a_run_without_rows(napping: Napping, run_short: Callable[..., Done]) -> None:
+    run_short("--out", "r")
+    Path("r/part-00000.parquet").unlink()
+    assert_refused(napping("report", "r"), "r has no rows yet")
+
+
+def test_report_on_a_truncated_part(napping: Napping, run_short: Callable[..., Done]) -> None:
+    run_short("--out", "r")
+    part = Path("r/part-00000.parquet")
+    part.write_bytes(part.read_bytes()[:1000])
+    assert_refused(napping("report", "r"), "damaged", "part-00000.parquet", "again")
+
+
+def test_report_with_an_unknown_statistic(napping: Napping, run_short: Callable[..., Done]) -> None:
+    run_short("--out", "r")
+    assert_refused(napping("report", "r", "--statistic", "meen"), "unknown statistic 'meen'", "Did you mean 'mean'?")
+
+
+def test_report_out_is_a_file(napping: Napping, run_short: Callable[..., Done]) -> None:
+    run_short("--out", "r")
+    Path("file").write_text("x")
+    assert_refused(napping("report", "r", "--out", "file"), "file")
+
+
+def test_train_unknown_recipe(napping: Napping) -> None:
+    assert_refused(napping("train", "cartpole", "pppo"), "pppo", "Did you mean")
+    assert_refused(napping("train", "cartpol", "ppo"), "cartpol", "Did you mean")
+    assert not Path("zoo").exists()

@@ -1,0 +1,73 @@
+"""Changes smaller than the noise of a step that go with what is done; and the worlds in which they were found."""
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+import nappingrl
+from detectors.linear_worlds import BEFORE, CALM, Trials
+from nappingrl.detectors.tail_limits import gumbel_limit
+
+NOISY = replace(CALM, noise=0.15, gains=(0.1, 0.2, 0.0))
+REVERSED = replace(NOISY, gains=(0.1, -0.2, 0.0))
+"""The change, 0.4, is less than three deviations of the noise: no single step is beyond the limit of 5."""
+LONG = 80
+
+
+def noisy_trials(n: int) -> Trials:
+    trials = Trials(n)
+    assert not trials.play(NOISY, BEFORE, steps=LONG).any()
+    return trials
+
+
+def test_what_no_step_shows_is_seen_in_many() -> None:
+    trials = noisy_trials(5)
+    believed = trials.play(REVERSED, steps=LONG)
+    assert (believed[:, -1] == 1).all()
+    assert (believed[:, 5] == 0).all()
+    assert trials.detector.explain(0).startswith("speed (")
+
+
+def test_the_way_back_takes_an_episode_or_two_and_is_not_taken_in_the_new_world() -> None:
+    trials = noisy_trials(10)
+    trials.play(REVERSED, steps=LONG)
+    assert (trials.play(REVERSED, 6, steps=LONG) == 1).mean() > 0.95
+    trials.play(NOISY, 2, steps=LONG)
+    assert (trials.detector.context == 0).mean() >= 0.8
+
+
+def test_drift_of_the_unchanged_world_alarms_no_more_often_than_stated() -> None:
+    """40 trials of 25 episodes of 80 steps: 0.25 alarms are expected; more than 3 come once in 7000 times."""
+    trials = noisy_trials(40)
+    believed = trials.play(NOISY, 25, steps=LONG)
+    assert int((np.diff(believed, axis=1) > 0).sum()) <= 3
+
+
+def test_the_limit_of_largest_values_is_exceeded_as_often_as_stated() -> None:
+    rng = np.random.default_rng(0)
+    limits = gumbel_limit(rng.gumbel(3.0, 0.5, (40, 4000)), 1e-3)
+    assert 5e-4 < (rng.gumbel(3.0, 0.5, (1000, 4000)) > limits).mean() < 3e-3
+
+
+@pytest.mark.parametrize("agent", ["dqn", "ppo"])
+def test_every_novelty_of_crossroad_is_seen_in_its_first_episode(agent: str) -> None:
+    """All its states touch bounds somewhere: that must not leave it without a step to learn from."""
+    rows = nappingrl.run("crossroad", agent, "frozen", novelty="all", detector="residual", trials=3, seed=4)
+    alarms = rows.filter(pl.col("detected_step").is_not_null()).group_by("trial").agg(pl.col("episode").min())
+    assert alarms["episode"].to_list() == [0] * 27
+    unchanged = nappingrl.run("crossroad", agent, "frozen", novelty="none", detector="residual", trials=5, seed=4)
+    assert unchanged["detected_step"].null_count() == unchanged.height
+
+
+def test_an_agent_that_swings_forever_in_the_same_valley_is_no_novelty() -> None:
+    """Episodes of 500 steps, each a little wider or narrower than those before."""
+    rows = nappingrl.run("mountaincar", "ppo-weak", "frozen", novelty="none", detector="residual", trials=12, seed=6)
+    assert rows["detected_step"].null_count() == rows.height
+
+
+def test_reversed_actions_of_acrobot_are_seen_in_the_first_episode() -> None:
+    rows = nappingrl.run("Acrobot-v1", "dqn", "frozen", novelty="action-remap", detector="residual", trials=3, seed=4,
+                         protocol="40+1")  # fmt: skip
+    assert rows.filter(pl.col("episode") == 0)["detected_step"].null_count() == 0

@@ -1,0 +1,162 @@
+"""Thresholds from the scores before the novelty."""
+
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from nappingrl.methods.napping_ucb.threshold import FEWEST, HELD_BACK, REMEMBERED, Calibration
+from nappingrl.score import Score
+
+ROW = np.array([0])
+KNOWN = np.array([True])
+Scores = list[float] | NDArray[np.float64]
+
+
+def make(threshold: float = 0.0, supremum: float = inf, false_rate: float = 0.05) -> Calibration:
+    calibration = Calibration(1, Score("s", lambda o, a, o2, r, end: r, threshold, supremum), false_rate)
+    calibration.start(ROW)
+    return calibration
+
+
+def episode(calibration: Calibration, scores: Scores) -> None:
+    for score in scores:
+        calibration.watch(ROW, np.array([score]))
+    calibration.end_episode(ROW, KNOWN)
+
+
+def one_by_one(calibration: Calibration, scores: Scores) -> None:
+    """Episodes of one step: nothing was before, so that a score is its own running mean."""
+    for score in scores:
+        episode(calibration, [score])
+
+
+def hold_back(calibration: Calibration, score: float = -1e6) -> None:
+    one_by_one(calibration, [score] * HELD_BACK)
+
+
+def judge(calibration: Calibration, scores: Scores, supremum: float = inf, seed: int = 0) -> list[bool]:
+    rng, fails = np.random.default_rng(seed), []
+    for score in scores:
+        fails.append(bool(calibration.judge(ROW, np.array([score]), supremum, rng.random(1))[0]))
+        calibration.end_episode(ROW, ~KNOWN)
+    return fails
+
+
+def threshold(calibration: Calibration) -> float:
+    return float(calibration.threshold(ROW)[0])
+
+
+def test_the_threshold_is_the_quantile_of_what_the_agent_scored():
+    calibration = make(supremum=1000.0)
+    one_by_one(calibration, np.arange(1.0, 101.0))
+    hold_back(calibration)
+    calibration.settle(0)
+    assert threshold(calibration) == 5.0
+    assert judge(calibration, [4.9, 5.1, 100.0]) == [True, False, False]
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.05, 0.2])
+@pytest.mark.parametrize("draw", ["normal", "coarse"])
+def test_in_the_unchanged_world_the_stated_share_of_steps_fails(rate, draw):
+    rng = np.random.default_rng(3)
+    scores = rng.normal(size=6000) if draw == "normal" else rng.choice([-1.0, 0.0, 0.5], 6000, p=[0.1, 0.3, 0.6])
+    calibration = make(supremum=9.0, false_rate=rate)
+    one_by_one(calibration, scores[:2000])
+    hold_back(calibration)
+    calibration.settle(0)
+    assert np.mean(judge(calibration, scores[2000:])) == pytest.approx(rate, abs=0.3 * rate + 0.004)
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.lists(st.sampled_from([-1.0, 0.0, 0.25, 1.0]), min_size=FEWEST, max_size=120),
+    st.sampled_from([0.02, 0.05, 0.3]),
+)
+def test_the_scores_it_was_made_from_fail_no_more_often_than_stated(scores, rate):
+    calibration = make(supremum=1.0, false_rate=rate)
+    one_by_one(calibration, scores)
+    hold_back(calibration)
+    calibration.settle(0)
+    means = [np.mean(judge(calibration, scores, 1.0, seed)) for seed in range(8)]
+    assert np.mean(means) <= rate + 4 * np.sqrt(rate / (8 * len(scores)))
+
+
+def test_a_score_that_was_always_the_same_is_the_threshold_and_never_fails():
+    calibration = make(threshold=-5.0)
+    one_by_one(calibration, [2.0] * FEWEST)
+    hold_back(calibration, 2.0)
+    calibration.settle(0)
+    assert judge(calibration, [2.0] * 30) == [False] * 30
+    assert threshold(calibration) == pytest.approx(2.0)
+    assert judge(calibration, [1.0]) == [True]
+
+
+def test_the_supremum_never_fails():
+    calibration = make(supremum=1.0)
+    one_by_one(calibration, [-1.0] + [1.0] * 99)
+    hold_back(calibration)
+    calibration.settle(0)
+    assert judge(calibration, [1.0, 0.9] * 20, 1.0) == [False, True] * 20
+
+
+@pytest.mark.parametrize(("n", "expected"), [(FEWEST - 1, -7.0), (FEWEST, 3.0)])
+def test_with_too_few_scores_the_score_s_own_threshold_is_taken(n, expected):
+    calibration = make(threshold=-7.0, supremum=9.0)
+    one_by_one(calibration, [3.0] * n)
+    hold_back(calibration)
+    calibration.settle(0)
+    assert threshold(calibration) == expected
+
+
+def test_episodes_that_may_be_of_the_other_world_are_left_out_and_so_is_the_unfinished_one():
+    calibration = make(supremum=9.0)
+    episode(calibration, [3.0] * 60)
+    for _ in range(HELD_BACK):
+        episode(calibration, [-1.0] * 500)
+    calibration.watch(ROW, np.array([-2.0]))
+    calibration.settle(0)
+    assert threshold(calibration) == 3.0
+
+
+def test_only_the_latest_scores_are_remembered():
+    calibration = make(supremum=9.0)
+    one_by_one(calibration, [5.0] * 300)
+    episode(calibration, [3.0] * (REMEMBERED - HELD_BACK))
+    hold_back(calibration)
+    calibration.settle(0)
+    assert threshold(calibration) == 3.0
+
+
+def test_bad_now_is_not_failing_unless_it_is_bad_of_late():
+    calibration = make(supremum=9.0)
+    one_by_one(calibration, [0.0] * 100)
+    hold_back(calibration)
+    calibration.settle(0)
+
+    def fails(score: float) -> bool:
+        return bool(calibration.judge(ROW, np.array([score]), 9.0, np.ones(1))[0])
+
+    assert [fails(score) for score in (2.0, -1.0, -1.0, 1.0)] == [False, False, True, False]
+    # running means: 2, .5, -.25
+    calibration.end_episode(ROW, ~KNOWN)
+    assert fails(-1.0), "another episode has no better past"
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.floats(1e-3, 1e3), st.integers(0, 10))
+def test_a_score_without_a_supremum_has_no_unit(scale, seed):
+    scores = np.random.default_rng(seed).normal(size=200)
+    verdicts = []
+    for factor in (1.0, scale):
+        calibration = make()
+        one_by_one(calibration, scores)
+        hold_back(calibration)
+        calibration.settle(0)
+        verdicts.append(judge(calibration, (scores[:80] - 0.5) * factor))
+    assert verdicts[0] == verdicts[1]
+    assert any(verdicts[0])
+    assert not all(verdicts[0])

@@ -1,0 +1,662 @@
+"""NappingAgent: SB3's interface, and the same method as in the engine."""
+
+import inspect
+import json
+import re
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.wrappers import TimeLimit
+from numpy.typing import NDArray
+
+import nappingrl
+from nappingrl import NappingAgent
+from nappingrl.agents import zoo_names
+from nappingrl.agents.base import Agent
+from nappingrl.detectors import RollingMean
+from nappingrl.domains.as_env import DomainEnv
+from nappingrl.errors import BadAgentError, BadObservationError, BadSpecError, UnknownNameError
+from nappingrl.score import Score, reward_score
+from nappingrl.trials.engine import Engine
+from nappingrl.trials.spec import RunSpec, TrialSpec
+
+Env = gymnasium.Env[Any, Any]
+# Worlds in which the agent of the tests falls within 40 steps, and can learn not to.
+HARD = {"length": 3.5, "gravity": 38.0, "masscart": 1.5, "masspole": 0.7, "force": 53.0}
+FAILING = {"length": 2.9, "gravity": 32.0, "masscart": 6.0, "masspole": 0.35, "force": 40.0}
+
+
+def cartpole(**params: float) -> Any:
+    env = gymnasium.make("nappingrl/CartPole-v0")
+    env.reset(seed=0, options={"params": params})
+    return env
+
+
+def play(agent: NappingAgent, env: Env, episodes: int, seed: int | None = None) -> list[float]:
+    """Returns of some episodes; the environment is one that attach() gave."""
+    returns = []
+    for _ in range(episodes):
+        observation, _ = env.reset(seed=seed)
+        seed, total, over = None, 0.0, False
+        while not over:
+            action, _ = agent.predict(observation, deterministic=True)
+            observation, reward, terminated, truncated, _ = env.step(action)
+            total, over = total + float(reward), terminated or truncated
+        returns.append(total)
+    return returns
+
+
+def tables(agent: NappingAgent, env: int = 0) -> dict[str, list[Any]]:
+    return {name: array.tolist() for name, array in agent.method.principles.table(env).items()}  # type: ignore[attr-defined]
+
+
+def adapted(agent: Agent, episodes: int = 8, **options: Any) -> NappingAgent:
+    """An agent with some principles."""
+    made = NappingAgent(agent, **{"domain": "cartpole", "detector": "given"} | options)
+    play(made, made.attach(cartpole(**HARD)), episodes, seed=1)
+    return made
+
+
+# ---- predict ------------------------------------------------------------------------------------------------------
+
+
+def test_predict_has_sb3_s_signature() -> None:
+    base = pytest.importorskip("stable_baselines3.common.base_class").BaseAlgorithm
+    ours, theirs = inspect.signature(NappingAgent.predict), inspect.signature(base.predict)
+    assert [(p.name, p.kind, p.default) for p in ours.parameters.values()] == [
+        (p.name, p.kind, p.default) for p in theirs.parameters.values()
+    ]
+
+
+def test_one_observation_gives_a_number_as_in_sb3(agent: Agent) -> None:
+    made = NappingAgent(agent, domain="cartpole")
+    for observation in (np.zeros(4, np.float32), np.zeros(4), [0.0, 0.0, 0.0, 0.0]):
+        action, state = made.predict(observation)  # type: ignore[arg-type]
+        assert isinstance(action, np.ndarray)
+        assert (action.shape, action.dtype) == ((), np.int64)
+        assert state is None
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_a_batch_gives_a_batch(agent: Agent, n: int) -> None:
+    made = NappingAgent(agent, domain="cartpole", n_envs=3)
+    observations = np.array([[0, 0, 0.1, 0], [0, 0, -0.1, 0], [0, 0, 0.1, 0]], np.float32)[:n]
+    actions, _ = made.predict(observations, deterministic=True)
+    assert (actions.shape, actions.dtype) == ((n,), np.int64)
+    assert actions.tolist() == [1, 0, 1][:n]
+
+
+def test_predict_agrees_with_sb3_in_shape_and_dtype() -> None:
+    ppo = pytest.importorskip("stable_baselines3").PPO
+    model = ppo("MlpPolicy", "CartPole-v1", device="cpu", seed=0)
+    made = NappingAgent(model, domain="cartpole")
+    for observation in (np.zeros(4, np.float32), np.zeros((1, 4), np.float32)):
+        ours, theirs = made.predict(observation)[0], model.predict(observation, deterministic=True)[0]
+        assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_the_state_is_handed_back(agent: Agent) -> None:
+    state = (np.ones(2),)
+    assert NappingAgent(agent).predict(np.zeros(4), state=state, episode_start=np.ones(1))[1] is state
+
+
+def test_an_action_given_out_is_the_caller_s(agent: Agent) -> None:
+    made = NappingAgent(agent, n_envs=2)
+    observations = np.full((2, 4), 0.1, np.float32)
+    actions, _ = made.predict(observations)
+    actions[:] = -7
+    assert (made.predict(observations)[0] >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("observation", "text"),
+    [
+        ((np.zeros(4, np.float32), {}), r"tuple \(observation, info\).*unpack"),
+        (np.array([0, np.nan, 0, 0], np.float32), r"observation holds nan at index \(1,\)"),
+        (np.array([[0, 0, 0, np.inf]], np.float32), r"observation holds inf at index \(3,\)"),
+        (np.zeros(3, np.float32), r"shape \(3,\) given, the agent was trained on \(4,\)"),
+        (np.zeros((1, 5), np.float32), r"shape \(5,\) given"),
+        (np.zeros((2, 4), np.float32), "batch of 2 observations.*n_envs=2"),
+    ],
+)
+def test_bad_observations_are_refused_in_one_line(agent: Agent, observation: Any, text: str) -> None:
+    with pytest.raises(BadObservationError, match=text) as caught:
+        NappingAgent(agent, domain="cartpole").predict(observation)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_refused_observation_changes_nothing(agent: Agent) -> None:
+    made = adapted(agent, episodes=2)
+    before = tables(made)
+    with pytest.raises(BadObservationError):
+        made.predict(np.full(4, np.nan, np.float32))
+    assert tables(made) == before
+    made.predict(np.zeros(4, np.float32))
+
+
+# ---- adapting -----------------------------------------------------------------------------------------------------
+
+
+def evaluate(player: Any, env: Env, episodes: int) -> list[float]:
+    evaluate_policy = pytest.importorskip("stable_baselines3.common.evaluation").evaluate_policy
+    returns, _ = evaluate_policy(player, env, n_eval_episodes=episodes, return_episode_rewards=True, warn=False)
+    return list(returns)
+
+
+@pytest.mark.parametrize("params", [HARD, FAILING])
+def test_evaluate_policy_adapts(agent: Agent, params: dict[str, float]) -> None:
+    frozen, learner = (
+        NappingAgent(agent, domain="cartpole", detector="given", method=method) for method in ("frozen", "napping")
+    )
+    without = evaluate(frozen, frozen.attach(cartpole(**params)), 10)
+    with_it = evaluate(learner, learner.attach(cartpole(**params)), 10)
+    assert np.mean(without) < 50
+    assert np.mean(with_it[3:]) > 130
+    assert learner.detected.all()
+
+
+@pytest.mark.parametrize("name", ["ppo", "dqn"])
+def test_shipped_agents_adapt(name: str) -> None:
+    means = []
+    for method in ("frozen", "napping"):
+        made = NappingAgent(name, domain="cartpole", detector="given", method=method)
+        means.append(np.mean(evaluate(made, made.attach(cartpole(force=70.0, length=2.0, gravity=30.0)), 8)))
+    assert means[0] < 60
+    assert means[1] > 150
+
+
+def test_without_attach_nothing_is_learned(agent: Agent) -> None:
+    made = NappingAgent(agent, domain="cartpole", detector="given")
+    evaluate(made, cartpole(**HARD), 3)
+    assert made.explain() == []
+
+
+def test_observe_by_hand_is_what_attach_does(agent: Agent) -> None:
+    wrapped = adapted(agent)
+    made, env = NappingAgent(agent, domain="cartpole", detector="given"), cartpole(**HARD)
+    seed: int | None = 1
+    for _ in range(8):
+        observation, _ = env.reset(seed=seed)
+        seed, over = None, False
+        while not over:
+            action, _ = made.predict(observation)
+            following, reward, terminated, truncated, _ = env.step(action)
+            made.observe(observation, action, following, reward, terminated, truncated)
+            observation, over = following, terminated or truncated
+    assert tables(made) == tables(wrapped)
+    assert len(tables(made)["visits"]) > 10
+
+
+def test_observe_without_predict_asks_the_agent_itself(agent: Agent) -> None:
+    """Steps that another program executed can be told too."""
+    told, asked = (NappingAgent(agent, domain="cartpole", detector="given") for _ in range(2))
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        before, after = (rng.normal(size=4).astype(np.float32) * 0.1 for _ in range(2))
+        action = int(rng.integers(2))
+        asked.predict(before)
+        for made in (told, asked):
+            made.observe(before, action, after, 1.0, False)
+            made.observe(before, 1 - action, -after, 1.0, False)
+    assert tables(told) == tables(asked)
+    assert len(tables(told)["visits"]) > 3
+
+
+def test_detection_is_latched_and_begins_with_episode_5(agent: Agent) -> None:
+    made = NappingAgent(agent, domain="cartpole")
+    env = made.attach(cartpole(**FAILING))
+    returns = play(made, env, 5, seed=0)
+    assert np.mean(returns) < 150
+    assert made.detected.tolist() == [True]
+    assert made.explain() == []
+    play(made, env, 10)
+    assert made.explain() != []
+    env.reset(options={"params": {}})
+    play(made, env, 6)
+    assert made.detected.tolist() == [True]
+
+
+def test_the_detector_is_told_the_return_of_each_episode(agent: Agent) -> None:
+    made = NappingAgent(agent, domain="cartpole")
+    nowhere = np.zeros(4, np.float32)
+    for episode in range(5):
+        assert made.detected.tolist() == [False]
+        made.observe(nowhere, 0, nowhere, 100.0, False)
+        # Half of the episodes are cut, half of them end.
+        made.observe(nowhere, 0, nowhere, 40.0, episode % 2 == 0, episode % 2 == 1)
+    assert made.detected.tolist() == [True], "five returns of 140 are below 150; their sum is not"
+
+
+def test_an_agent_that_still_works_is_left_alone(agent: Agent) -> None:
+    made = NappingAgent(agent, domain="cartpole")
+    assert play(made, made.attach(cartpole()), 8, seed=0) == [200.0] * 8
+    assert made.detected.tolist() == [False]
+    assert made.explain() == []
+
+
+def test_the_reward_is_the_score_where_nothing_is_named(agent: Agent) -> None:
+    made = NappingAgent(agent)
+    assert made.score.name == "reward"
+    assert made.detected.tolist() == [True], "without a domain adaptation begins at once"
+
+
+def test_a_score_function_of_your_own(agent: Agent) -> None:
+    calls = []
+
+    def survive(obs: NDArray[Any], action: NDArray[Any], obs2: NDArray[Any], reward: NDArray[Any], end: Any) -> Any:
+        calls.append((obs.shape, action.shape, obs2.shape, reward.shape, end.shape))
+        return np.where(end, -1.0, 1.0)
+
+    made = NappingAgent(agent, score=survive)
+    assert made.score.name == "survive"
+    play(made, made.attach(cartpole()), 1, seed=0)
+    assert set(calls) == {((1, 4), (1,), (1, 4), (1,), (1,))}
+
+
+# ---- the same as the engine ---------------------------------------------------------------------------------------
+
+
+def same_resets(trial: TrialSpec, params: dict[str, float]) -> Env:
+    """gymnasium's environment with the worlds and the starts of a trial."""
+    env = DomainEnv(trial.run.domain)
+    env.np_random = trial.stream("reset")
+    env.set_params(**params)
+    return TimeLimit(env, env.domain.horizon)
+
+
+@pytest.mark.parametrize("detector", ["given", "rolling-mean", "never"])
+@pytest.mark.parametrize("options", [{}, {"rule": "fallback", "space": "raw"}, {"score": "lean-drop-0.2"}])
+def test_a_trial_gives_what_the_engine_gives(agent: Agent, detector: str, options: dict[str, Any]) -> None:
+    run = RunSpec("cartpole", "a", detector=detector, protocol="0+8", trials=4, seed=3, **options).complete()
+    trials = run.trial_specs()
+    for trial, rows in zip(trials, Engine(run, agent).run_trials(trials).partition_by("trial"), strict=True):
+        made = NappingAgent(agent, domain="cartpole", detector=detector, **options)
+        returns = play(made, made.attach(same_resets(trial, trial.parameters() or {})), 8)
+        assert returns == rows["return"].to_list()
+        assert len(tables(made)["visits"]) == rows["regions"].to_list()[-1]
+
+
+def test_several_environments_side_by_side_are_separate_agents(agent: Agent) -> None:
+    worlds = [HARD, FAILING, HARD | {"gravity": 20.0, "force": 70.0}]
+    together = NappingAgent(agent, domain="cartpole", detector="given", n_envs=3)
+    envs = [together.attach(cartpole(**params), index) for index, params in enumerate(worlds)]
+    observations = np.stack([env.reset(seed=i)[0] for i, env in enumerate(envs)])
+    lengths: list[list[int]] = [[0], [0], [0]]
+    for _ in range(900):
+        actions, _ = together.predict(observations)
+        for i, env in enumerate(envs):
+            observations[i], _, terminated, truncated, _ = env.step(actions[i])
+            lengths[i][-1] += 1
+            if terminated or truncated:
+                observations[i], _ = env.reset()
+                lengths[i].append(0)
+    for i, params in enumerate(worlds):
+        alone = NappingAgent(agent, domain="cartpole", detector="given")
+        returns = play(alone, alone.attach(cartpole(**params)), len(lengths[i]) - 1, seed=i)
+        assert returns == lengths[i][:-1]
+        assert len(returns) > 1
+    assert len({str(tables(together, i)) for i in range(3)}) == 3
+
+
+def test_a_vec_env_of_attached_environments_adapts_each(agent: Agent) -> None:
+    vec = pytest.importorskip("stable_baselines3.common.vec_env")
+    made = NappingAgent(agent, domain="cartpole", detector="given", n_envs=2)
+    makers: list[Callable[[], Env]] = [
+        lambda: made.attach(TimeLimit(changed(HARD), 200), 0),
+        lambda: made.attach(TimeLimit(changed(FAILING), 200), 1),
+    ]
+    returns = evaluate(made, vec.DummyVecEnv(makers), 12)
+    assert len(returns) == 12
+    assert made.explain(0) != made.explain(1) != []
+
+
+def changed(params: dict[str, float]) -> DomainEnv:
+    env = DomainEnv("cartpole")
+    env.set_params(**params)
+    return env
+
+
+def test_batches_can_be_observed_at_once(agent: Agent) -> None:
+    """predict and observe over a gymnasium vector environment."""
+    made = NappingAgent(agent, domain="cartpole", detector="given", n_envs=2)
+    env = gymnasium.make_vec("nappingrl/CartPole-v0", num_envs=2)
+    observations, _ = env.reset(seed=0, options={"params": HARD})
+    for _ in range(100):
+        actions, _ = made.predict(observations)
+        following, rewards, terminated, truncated, _ = env.step(actions)
+        made.observe(observations, actions, following, rewards, terminated, truncated)
+        observations = following
+    assert made.explain(0)
+    assert made.explain(1)
+
+
+# ---- explain ------------------------------------------------------------------------------------------------------
+
+
+def test_explain_in_the_words_of_the_domain(agent: Agent) -> None:
+    rules = adapted(agent).explain()
+    assert rules
+    assert [rule.visits for rule in rules] == sorted((rule.visits for rule in rules), reverse=True)
+    pattern = (
+        r"pole leaning (left|right) and (falling|rising): wanted (LEFT|RIGHT), (now|still) (LEFT|RIGHT); \d+ visits"
+    )
+    assert all(re.match(pattern, str(rule)) for rule in rules)
+    assert any(rule.now != (rule.wanted,) for rule in rules), "something was learned"
+
+
+def test_explain_without_a_domain(agent: Agent) -> None:
+    made = NappingAgent(agent, score=lambda o, a, o2, r, end: np.where(end, -1.0, 1.0))
+    play(made, made.attach(cartpole(**HARD)), 3, seed=0)
+    assert "obs[2] > 0" in " ".join(map(str, made.explain()))
+    assert {rule.wanted for rule in made.explain()} == {"action 0", "action 1"}
+
+
+def test_explain_of_a_frozen_agent_is_empty(agent: Agent) -> None:
+    assert NappingAgent(agent, method="frozen").explain() == []
+
+
+# ---- save, load ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {
+            "rule": "fallback",
+            "space": "raw",
+            "options": {"choice": "preference"},
+            "score": "lean-drop-0.2",
+            "seed": 5,
+            "n_envs": 2,
+        },
+    ],
+)
+def test_saved_agents_go_on_as_if_nothing_had_happened(agent: Agent, tmp_path: Path, options: dict[str, Any]) -> None:
+    made = adapted(agent, episodes=6, **options)
+    loaded = NappingAgent.load(made.save(tmp_path / "a.zip"), model=agent)
+    assert tables(loaded) == tables(made)
+    assert loaded.explain() == made.explain() != []
+    assert loaded.config == made.config
+    assert loaded.detected.all()
+    returns = [play(player, player.attach(cartpole(**HARD)), 6, seed=9) for player in (made, loaded)]
+    assert returns[0] == returns[1]
+    assert tables(loaded) == tables(made)
+
+
+def test_random_choice_goes_on_after_loading(car_agent: Agent, tmp_path: Path) -> None:
+    """With three actions an open principle draws among candidates: the stream goes on where it was."""
+
+    def drive(player: NappingAgent, episodes: int, seed: int) -> list[float]:
+        env = DomainEnv("mountaincar")
+        env.set_params(force=0.0004, gravity=0.0008)
+        return play(player, player.attach(TimeLimit(env, 200)), episodes, seed)
+
+    made = NappingAgent(car_agent, domain="mountaincar", detector="given", rule="printed", score="energy")
+    drive(made, 2, seed=0)
+    loaded = NappingAgent.load(made.save(tmp_path / "a.zip"), model=car_agent)
+    assert any(len(rule.now) > 1 for rule in made.explain()), "some principles are open"
+    drive(made, 3, seed=5)
+    drive(loaded, 3, seed=5)
+    assert tables(loaded) == tables(made)
+
+
+def test_detection_goes_on_after_loading(agent: Agent, tmp_path: Path) -> None:
+    """The returns that the rolling mean has seen are part of what was saved."""
+    made = NappingAgent(agent, domain="cartpole")
+    play(made, made.attach(cartpole(**FAILING)), 4, seed=0)
+    loaded = NappingAgent.load(made.save(tmp_path / "a.zip"), model=agent)
+    for player in (made, loaded):
+        assert player.detected.tolist() == [False]
+        play(player, player.attach(cartpole(**FAILING)), 1, seed=4)
+    assert made.detected.tolist() == loaded.detected.tolist() == [True]
+
+
+def test_what_was_detected_stays_detected_after_loading(agent: Agent, tmp_path: Path) -> None:
+    made = NappingAgent(agent, domain="cartpole")
+    play(made, made.attach(cartpole(**FAILING)), 7, seed=0)
+    loaded = NappingAgent.load(made.save(tmp_path / "a.zip"), model=agent)
+    assert made.detected.tolist() == loaded.detected.tolist() == [True]
+
+
+def test_every_environment_is_saved(agent: Agent, tmp_path: Path) -> None:
+    made = NappingAgent(agent, domain="cartpole", detector="given", n_envs=2)
+    other = made.attach(cartpole(**HARD), 1)
+    observation, _ = other.reset(seed=0)
+    for _ in range(60):
+        actions, _ = made.predict(np.stack([np.zeros(4, np.float32), observation]))
+        observation, _, terminated, truncated, _ = other.step(actions[1])
+        if terminated or truncated:
+            observation, _ = other.reset()
+    loaded = NappingAgent.load(made.save(tmp_path / "a"), model=agent)
+    assert tables(loaded, 0) == tables(made, 0)
+    assert tables(loaded, 1) == tables(made, 1)
+    assert len(tables(made, 1)["visits"]) > len(tables(made, 0)["visits"]) == 0
+
+
+def test_the_file_holds_json_and_arrays_and_no_pickle(agent: Agent, tmp_path: Path) -> None:
+    path = adapted(agent, episodes=2).save(tmp_path / "deep.agent")
+    assert path == tmp_path / "deep.agent.zip"
+    with zipfile.ZipFile(path) as archive:
+        assert sorted(archive.namelist()) == ["adapter.json", "principles.npz"]
+        settings = json.loads(archive.read("adapter.json"))
+        with archive.open("principles.npz") as file, zipfile.ZipFile(file) as arrays:
+            for name in arrays.namelist():
+                np.lib.format.read_magic(stream := arrays.open(name))
+                assert not np.lib.format.read_array_header_1_0(stream)[2].hasobject
+    assert settings["agent"]["sha256"] == agent.sha256
+    assert settings["nappingrl"] == nappingrl.__version__
+
+
+def test_the_base_model_is_found_by_its_path(agent_zip: Path, tmp_path: Path) -> None:
+    made = NappingAgent(agent_zip, domain="cartpole", detector="given")
+    play(made, made.attach(cartpole(**HARD)), 3, seed=0)
+    loaded = NappingAgent.load(made.save(tmp_path / "a.zip"))
+    assert loaded.agent.sha256 == made.agent.sha256
+    assert tables(loaded) == tables(made)
+
+
+def test_other_weights_are_refused(agent: Agent, other_agent: Agent, tmp_path: Path) -> None:
+    path = adapted(agent, episodes=1).save(tmp_path / "a.zip")
+    with pytest.raises(BadAgentError, match="belongs to other weights"):
+        NappingAgent.load(path, model=other_agent)
+
+
+def test_weights_that_changed_on_disk_are_refused(
+    agent_zip: Path, make_zip: Callable[..., Path], tmp_path: Path
+) -> None:
+    base = tmp_path / "base.zip"
+    base.write_bytes(agent_zip.read_bytes())
+    path = NappingAgent(base, domain="cartpole").save(tmp_path / "a.zip")
+    layers = [
+        (np.ones((4, 8), np.float32), np.zeros(8, np.float32)),
+        (np.ones((8, 2), np.float32), np.zeros(2, np.float32)),
+    ]
+    make_zip(base, layers)
+    with pytest.raises(BadAgentError, match=r"belongs to other weights than .*base\.zip has now"):
+        NappingAgent.load(path)
+
+
+@pytest.mark.parametrize("domain", [None, "cartpole"])
+def test_a_score_of_your_own_must_be_given_again(agent: Agent, tmp_path: Path, domain: str | None) -> None:
+    mine = Score("mine", lambda o, a, o2, r, end: np.where(end, -1.0, 1.0), supremum=1.0)
+    made = NappingAgent(agent, score=mine, domain=domain, detector="given")
+    path = made.save(tmp_path / "a.zip")
+    with pytest.raises(BadSpecError, match="score 'mine' of your own; give it as score="):
+        NappingAgent.load(path, model=agent)
+    assert NappingAgent.load(path, model=agent, score=mine).score is mine
+
+
+def test_the_reward_with_limits_of_your_own_is_not_taken_for_the_plain_reward(agent: Agent, tmp_path: Path) -> None:
+    path = NappingAgent(agent, score=reward_score(threshold=0.5, supremum=1.0)).save(tmp_path / "a.zip")
+    try:
+        loaded = NappingAgent.load(path, model=agent)
+    except BadSpecError:
+        return  # asking for it is as good as remembering it
+    assert (loaded.score.threshold, loaded.score.supremum) == (0.5, 1.0)
+
+
+def test_a_detector_of_your_own_must_be_given_again(agent: Agent, tmp_path: Path) -> None:
+    """Else "given" would silently take its place."""
+    path = NappingAgent(agent, detector=RollingMean(1, low=100)).save(tmp_path / "a.zip")
+    with pytest.raises(BadSpecError, match="detector"):
+        NappingAgent.load(path, model=agent)
+    mine = RollingMean(1, low=100)
+    assert NappingAgent.load(path, model=agent, detector=mine).detector is mine
+
+
+@pytest.mark.parametrize("content", [b"", b"text", b"PK\x03\x04 half a zip"])
+def test_a_file_of_something_else_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.zip").write_bytes(content)
+    for path in (tmp_path / "a.zip", tmp_path / "nowhere.zip"):
+        with pytest.raises(BadAgentError, match="is not a saved NappingAgent") as caught:
+            NappingAgent.load(path)
+        assert "\n" not in str(caught.value)
+
+
+def test_a_zip_of_something_else_is_refused(agent_zip: Path) -> None:
+    with pytest.raises(BadAgentError, match="is not a saved NappingAgent"):
+        NappingAgent.load(agent_zip)
+
+
+# ---- bad settings -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "text"),
+    [
+        ({"domain": "cartpol"}, UnknownNameError, "unknown domain.*Did you mean 'cartpole'"),
+        ({"method": "naping"}, UnknownNameError, "unknown method.*Did you mean 'napping'"),
+        ({"method": "oracle", "domain": "cartpole"}, BadSpecError, "true parameters"),
+        ({"rule": "reviced"}, UnknownNameError, "unknown rule.*Did you mean 'revised'"),
+        ({"space": "embeddng"}, UnknownNameError, "unknown space.*Did you mean 'embedding'"),
+        ({"options": {"choice": "randm"}}, UnknownNameError, "unknown choice.*Did you mean 'random'"),
+        ({"score": "termina", "domain": "cartpole"}, UnknownNameError, "unknown score.*Did you mean 'terminal'"),
+        ({"score": "terminal"}, BadSpecError, "names need domain="),
+        ({"detector": "gven"}, UnknownNameError, "unknown detector.*Did you mean 'given'"),
+        ({"detector": "rolling-mean"}, BadSpecError, "needs limits"),
+        ({"n_envs": 0}, BadSpecError, "n_envs"),
+    ],
+)
+def test_bad_settings_are_refused_in_one_line(
+    agent: Agent, options: dict[str, Any], error: type[Exception], text: str
+) -> None:
+    with pytest.raises(error, match=text) as caught:
+        NappingAgent(agent, **options)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_shipped_agent_in_an_unknown_domain_names_the_domain() -> None:
+    with pytest.raises(UnknownNameError, match=r"unknown domain 'cartpol'.*Did you mean 'cartpole'"):
+        NappingAgent("ppo", domain="cartpol")
+
+
+def test_an_agent_of_another_world_is_refused(agent: Agent) -> None:
+    with pytest.raises(BadAgentError, match="mountaincar"):
+        NappingAgent(agent, domain="mountaincar")
+
+
+def test_attach_takes_one_environment(agent: Agent) -> None:
+    made = NappingAgent(agent, domain="cartpole")
+    with pytest.raises(BadSpecError, match="attach each environment before vectorising"):
+        made.attach(gymnasium.make_vec("nappingrl/CartPole-v0", num_envs=2))  # type: ignore[arg-type]
+    with pytest.raises(BadSpecError, match="n_envs"):
+        made.attach(cartpole(), index=1)
+
+
+def test_attached_environment_is_the_environment(agent: Agent) -> None:
+    env = cartpole()
+    attached = NappingAgent(agent).attach(env)
+    assert attached.unwrapped is env.unwrapped
+    assert attached.observation_space == env.observation_space
+    assert attached.reset(seed=3)[0].tolist() == env.reset(seed=3)[0].tolist()
+
+
+# ---- what a review found --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("domain", "name"), [(d, n) for d in ("cartpole", "mountaincar") for n in zoo_names(d)])
+def test_shipped_agents_come_back_by_name(domain: str, name: str, tmp_path: Path) -> None:
+    path = NappingAgent(name, domain=domain).save(tmp_path / "a")
+    assert NappingAgent.load(path).agent.sha256 == NappingAgent(name, domain=domain).agent.sha256
+
+
+def test_a_model_saved_by_a_relative_path_is_found_from_elsewhere(
+    agent_zip: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(agent_zip.parent)
+    path = NappingAgent(agent_zip.name).save(tmp_path / "a")
+    monkeypatch.chdir(tmp_path)
+    assert NappingAgent.load(path).agent.name == NappingAgent(agent_zip).agent.name
+
+
+def test_a_live_agent_must_be_given_again(agent: Agent, tmp_path: Path) -> None:
+    with pytest.raises(BadAgentError, match="give it as model="):
+        NappingAgent.load(NappingAgent(agent).save(tmp_path / "a"))
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"action": 2}, "0 to 1"),
+        ({"action": -1}, "0 to 1"),
+        ({"action": 10**10}, "0 to 1"),
+        ({"env": 1}, "n_envs=1"),
+        ({"env": -1}, "n_envs=1"),
+        ({"reward": [1.0, 2.0]}, "reward of shape"),
+        ({"action": [0, 1]}, "action of shape"),
+    ],
+)
+def test_observe_refuses_what_does_not_fit(agent: Agent, change: dict[str, Any], text: str) -> None:
+    made = NappingAgent(agent, detector="given")
+    step = {"observation": np.zeros(4, np.float32), "action": 0, "next_observation": np.ones(4, np.float32)}
+    with pytest.raises(BadSpecError, match=text):
+        made.observe(**(step | {"reward": 1.0, "terminated": False} | change))
+
+
+def test_observe_wants_one_of_each_for_a_batch(agent: Agent) -> None:
+    made = NappingAgent(agent, detector="given", n_envs=2)
+    batch = np.zeros((2, 4), np.float32)
+    with pytest.raises(BadSpecError, match="action of shape"):
+        made.observe(batch, 0, batch, [1.0, 1.0], [False, False], [False, False])
+
+
+@pytest.mark.parametrize("value", [1.0, np.ones(3), np.ones((1, 1)), [np.nan]])
+def test_a_score_must_give_one_number_for_each(agent: Agent, value: Any) -> None:
+    made = NappingAgent(agent, score=lambda o, a, o2, r, end: value, detector="given")
+    with pytest.raises(BadSpecError, match="score"):
+        made.observe(np.zeros(4, np.float32), 0, np.ones(4, np.float32), 1.0, False)
+
+
+class OneBuffer(gymnasium.ObservationWrapper[Any, Any, Any]):
+    """Writes every observation into the same array, as some environments do."""
+
+    buffer = np.zeros(4, np.float32)
+
+    def observation(self, observation: NDArray[np.float32]) -> NDArray[np.float32]:
+        self.buffer[:] = observation
+        return self.buffer
+
+
+def test_environments_may_reuse_their_observation_array(agent: Agent) -> None:
+    plain, reused = (NappingAgent(agent, domain="cartpole", detector="given") for _ in range(2))
+    expected = play(plain, plain.attach(cartpole(**HARD)), 5, seed=0)
+    assert play(reused, reused.attach(OneBuffer(cartpole(**HARD))), 5, seed=0) == expected
+
+
+def test_an_early_reset_forgets_the_running_return(agent: Agent) -> None:
+    """Else the detector would judge the sum of two episodes."""
+    made = NappingAgent(agent, detector=RollingMean(1, low=50, window=1, first=0))
+    env = made.attach(cartpole())
+    observation, _ = env.reset(seed=0)
+    for _ in range(100):
+        observation, *_ = env.step(made.predict(observation)[0])
+    env.unwrapped.set_params(**FAILING)  # type: ignore[attr-defined]
+    play(made, env, 1, seed=0)
+    assert made.detected.tolist() == [True]

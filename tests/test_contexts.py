@@ -1,0 +1,129 @@
+"""Worlds that come back: sets of principles by name, kept when saved; retention and recall; rules in words."""
+
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import polars as pl
+import pytest
+
+import nappingrl
+from nappingrl import NappingAgent
+from nappingrl.errors import BadSpecError, UnknownNameError
+from nappingrl.methods.foresight.describe import in_words
+from nappingrl.methods.foresight.policies import LINEAR, REMAP, Rule
+from nappingrl.report.summary import final_levels, summarise
+from nappingrl.trials.runner import make_manifest
+from nappingrl.trials.spec import RunSpec
+from nappingrl.types import DomainSpec
+
+STORM = {"force": 30.0, "length": 2.0, "gravity": 30.0}
+
+
+def play(agent: NappingAgent, steps: int = 150) -> NappingAgent:
+    env = agent.attach(gymnasium.make("nappingrl/CartPole-v0"))
+    observation, _ = env.reset(seed=3, options={"params": STORM})
+    for _ in range(steps):
+        observation, _, terminated, truncated, _ = env.step(agent.predict(observation)[0])
+        if terminated or truncated:
+            observation, _ = env.reset()
+    return agent
+
+
+def wants(agent: NappingAgent) -> list[int]:
+    """What it does at places of its choice."""
+    points = np.random.default_rng(0).normal(0, 0.1, (200, 4)).astype(np.float32)
+    return [int(agent.predict(point)[0]) for point in points]
+
+
+@pytest.fixture
+def learned() -> NappingAgent:
+    return play(NappingAgent("ppo", domain="cartpole", detector="given"))
+
+
+def test_sets_have_names_and_can_be_put_away_and_taken_out(learned: NappingAgent):
+    trained = wants(NappingAgent("ppo", domain="cartpole", detector="never"))
+    adapted, n = wants(learned), learned.sets()["novelty 1"]
+    assert n > 5
+    assert adapted != trained
+    learned.rename("novelty 1", "storm")
+    learned.use("as trained")
+    assert wants(learned) == trained
+    assert learned.sets() == {"as trained": 0, "storm": n}
+    learned.use("storm")
+    assert wants(learned) == adapted
+    learned.use("calm")
+    assert learned.sets() == {"storm": n, "calm": 0}
+    assert wants(learned) == trained
+
+
+def test_a_saved_agent_keeps_all_sets(learned: NappingAgent, tmp_path: Path):
+    learned.rename("novelty 1", "storm")
+    adapted = wants(learned)
+    learned.use("as trained")
+    loaded = NappingAgent.load(learned.save(tmp_path / "agent"))
+    assert loaded.sets() == learned.sets()
+    loaded.use("storm")
+    assert wants(loaded) == adapted
+
+
+def test_unknown_and_taken_names_are_refused_in_one_line(learned: NappingAgent):
+    with pytest.raises(UnknownNameError, match="Did you mean 'novelty 1'"):
+        learned.rename("novelti 1", "storm")
+    with pytest.raises(BadSpecError, match="called 'as trained' already"):
+        learned.rename("novelty 1", "as trained")
+
+
+def test_the_return_protocol_with_napping_goes_back_and_recalls():
+    options = {"trials": 4, "seed": 2, "protocol": "3+12+3+3", "detector": "given"}
+    napping, frozen = (nappingrl.run("cartpole", "ppo", method, **options) for method in ("napping", "frozen"))
+    old = pl.col("phase").is_in(["pre", "restored"])
+    assert napping.filter(old)["return"].to_list() == frozen.filter(old)["return"].to_list()
+    assert (napping.filter(phase="restored")["regions"] == 0).all()
+    last = napping.filter(phase="novel").group_by("number").agg(pl.col("regions").last()).sort("number")["regions"]
+    first = napping.filter(phase="recurred").group_by("number").agg(pl.col("regions").first()).sort("number")["regions"]
+    assert (first >= last).all()
+    assert (last > 5).all()
+
+
+def test_foresight_recalls_a_novelty_in_its_first_episode():
+    """Worlds in which the car is so strong that most steps touch a bound, which say nothing: five of six at least."""
+    rows = nappingrl.run("mountaincar", "ppo-strong", "foresight", trials=6, seed=31, protocol="40+12+4+1")
+    learned = rows.filter(pl.col("phase") == "novel").filter(pl.col("episode") >= 6)
+    learned = learned.group_by("number").agg(pl.col("return").median()).sort("number")["return"].to_numpy()
+    again = rows.filter(pl.col("phase") == "recurred").sort("number")["return"].to_numpy()
+    assert (again > learned - 12).mean() > 0.8, (again, learned)
+
+
+def test_retention_and_recall_by_hand():
+    spec = RunSpec("mountaincar", "dqn", "frozen", trials=1, protocol="2+12+4+2").complete()
+    rows = nappingrl.run("mountaincar", "dqn", "frozen", trials=1, protocol="2+12+4+2")
+    returns = [-100.0, -100.0] + [-400.0] * 2 + [-300.0] * 10 + [-500.0, -400.0, -200.0, -100.0] + [-300.0, -500.0]
+    manifest = make_manifest(spec, nappingrl.load_agent("dqn", "mountaincar"), "")
+    found = summarise(manifest, rows.with_columns(pl.Series("return", returns)))
+    assert found.retention == pytest.approx((500 - 150) / (500 - 100)), "from the third episode on"
+    assert found.recall == pytest.approx(1.0)
+    assert found.last10_mean == -300.0, "of the first time"
+    assert final_levels(manifest, rows.with_columns(pl.Series("return", returns)))["level"].to_list() == [-300.0]
+    assert len(found.mean) == 12
+
+
+FACTS = DomainSpec(np.zeros(2), np.ones(2), 2, 10, observation_names=("height", "speed"), action_names=("DOWN", "UP"))
+
+
+def test_rules_in_words_are_in_the_units_of_the_observations():
+    rule = Rule(LINEAR, np.array([[0.0, 0.0, 0.0], [1.0, -2.0, 0.5]]))
+    words = in_words(rule, np.array([10.0, 0.0]), np.array([2.0, 4.0]), FACTS)
+    assert words == "UP where +0.5 height -0.5 speed -4.5 > 0, else DOWN"
+    assert in_words(Rule(REMAP, np.array([[1.0, 0.0]])), np.zeros(2), np.ones(2), FACTS) == (
+        "where the agent wants DOWN, do UP; where the agent wants UP, do DOWN"
+    )
+
+
+def test_foresight_says_its_rule_and_its_cells_do_the_same():
+    agent = play(NappingAgent("ppo", domain="cartpole", method="foresight", detector="given"), 400)
+    assert "pole angle" in agent.rule()
+    rules = agent.explain()
+    assert rules
+    assert {rule.wanted for rule in rules} <= {"LEFT", "RIGHT"}
+    assert all(len(rule.now) == 1 for rule in rules)

@@ -1,0 +1,244 @@
+"""Runs: whatever the number of workers, and however often they are stopped, the rows are the same."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import nappingrl
+from nappingrl.agents.base import Agent
+from nappingrl.cli import main
+from nappingrl.errors import BadAgentError, BadRunError, BadSpecError, UnknownNameError
+from nappingrl.trials import runner as launch
+from nappingrl.trials.store import RunFolder
+
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
+TINY: dict[str, Any] = {"protocol": "0+1", "trials": 2}
+
+
+# ---- in this process ----------------------------------------------------------------------------------------------
+
+
+def test_without_out_rows_are_returned_and_nothing_is_written(
+    agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = nappingrl.run("cartpole", agent, "napping", trials=130, protocol="1+1")
+    assert isinstance(rows, pl.DataFrame)
+    assert rows["number"].to_list() == [number for number in range(130) for _ in range(2)]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_with_out_the_same_rows_are_in_the_folder(agent: Agent, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"trials": 130, "protocol": "1+3", "detector": "given", "seed": 4}
+    rows = nappingrl.run("cartpole", agent, out=tmp_path / "run", **options)
+    assert_frame_equal(rows, nappingrl.run("cartpole", agent, **options))
+    assert_frame_equal(rows, RunFolder.open(tmp_path / "run").read())
+    assert sorted(p.name for p in tmp_path.glob("run/*.parquet")) == ["part-00000.parquet", "part-00001.parquet"]
+
+
+def test_two_workers_give_the_rows_of_one(agent: Agent) -> None:
+    options: dict[str, Any] = {"trials": 300, "protocol": "1+3", "detector": "given"}
+    one, two = (nappingrl.run("cartpole", agent, workers=workers, **options) for workers in (1, 2))
+    assert one["regions"].max() > 10  # type: ignore[operator]
+    assert_frame_equal(one, two)
+
+
+def test_a_finished_run_is_not_run_again(agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = nappingrl.run("cartpole", agent, out=tmp_path / "run", **TINY)
+    monkeypatch.setattr(launch.Engine, "run_trials", None)
+    assert_frame_equal(nappingrl.run("cartpole", agent, out=tmp_path / "run", **TINY), rows)
+
+
+def test_only_missing_and_damaged_parts_are_run(
+    agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options: dict[str, Any] = {"trials": 520, "protocol": "0+1"}
+    out = tmp_path / "run"
+    rows = nappingrl.run("cartpole", agent, "frozen", out=out, **options)
+    before = {file.name: file.read_bytes() for file in out.glob("*.parquet")}
+    assert len(before) == 5
+    (out / "part-00003.parquet").unlink()
+    (out / "part-00001.parquet").write_bytes(before["part-00001.parquet"][:400])
+    ran: list[int] = []
+    run_chunk = launch._run_chunk
+    monkeypatch.setattr(launch, "_run_chunk", lambda s, a, chunk, f: (ran.append(chunk), run_chunk(s, a, chunk, f))[1])
+    assert_frame_equal(nappingrl.run("cartpole", agent, "frozen", out=out, **options), rows)
+    assert ran == [1, 3]
+    assert {file.name: file.read_bytes() for file in out.glob("*.parquet")} == before
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert "part-00001.parquet is damaged" in err
+
+
+def test_progress_counts_episodes_of_the_whole_run(agent: Agent, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"trials": 130, "protocol": "1+1"}
+    for workers in (1, 2):
+        told: list[tuple[int, int]] = []
+        nappingrl.run("cartpole", agent, workers=workers, on_progress=lambda *now, t=told: t.append(now), **options)
+        assert told[0] == (0, 260)
+        assert told[-1] == (260, 260)
+        assert told == sorted(told)
+    nappingrl.run("cartpole", agent, out=tmp_path / "run", **options)
+    (tmp_path / "run" / "part-00001.parquet").unlink()
+    told = []
+    nappingrl.run("cartpole", agent, out=tmp_path / "run", on_progress=lambda *now: told.append(now), **options)
+    assert told[0] == (256, 260), "what is there already counts as done"
+    assert told[-1] == (260, 260)
+
+
+@pytest.mark.parametrize("change", [{"seed": 1}, {"trials": 3}, {"method": "frozen"}, {"rule": "text"}])
+def test_a_folder_of_another_experiment_is_refused(agent: Agent, tmp_path: Path, change: dict[str, Any]) -> None:
+    nappingrl.run("cartpole", agent, out=tmp_path / "run", **TINY)
+    ((name, value),) = change.items()
+    with pytest.raises(BadRunError, match=f"holds another run: {name} is .* there and {value!r} here"):
+        nappingrl.run("cartpole", agent, out=tmp_path / "run", **TINY | change)
+
+
+def test_a_folder_of_another_agent_is_refused(agent: Agent, other_agent: Agent, tmp_path: Path) -> None:
+    nappingrl.run("cartpole", agent, out=tmp_path / "run", **TINY)
+    other_agent.name = agent.name
+    with pytest.raises(BadRunError, match="holds another run: agent has changed since; use another --out"):
+        nappingrl.run("cartpole", other_agent, out=tmp_path / "run", **TINY)
+
+
+def test_a_folder_of_other_source_is_refused(agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nappingrl.run("cartpole", agent, out=tmp_path / "run", **TINY)
+    monkeypatch.setattr(launch, "source_sha256", lambda: "0" * 64)
+    with pytest.raises(BadRunError, match="holds another run: source has changed since; use another --out"):
+        nappingrl.run("cartpole", agent, out=tmp_path / "run", **TINY)
+
+
+def test_an_unknown_domain_is_named_as_such(agent: Agent) -> None:
+    for player in (agent, "ppo"):
+        with pytest.raises(UnknownNameError, match=r"unknown domain 'cartpol'.*Did you mean 'cartpole'"):
+            nappingrl.run("cartpol", player, **TINY)
+
+
+def test_no_workers_are_refused(agent: Agent) -> None:
+    with pytest.raises(BadSpecError, match="0 workers asked for; at least 1"):
+        nappingrl.run("cartpole", agent, workers=0, **TINY)
+
+
+@pytest.mark.parametrize(("domain", "workers"), [("mountaincar", 1), ("cartpole", 0)])
+def test_what_is_refused_leaves_no_folder_behind(agent: Agent, tmp_path: Path, domain: str, workers: int) -> None:
+    """Else the corrected command meets "holds another run"."""
+    with pytest.raises((BadAgentError, BadSpecError)):
+        nappingrl.run(domain, agent, out=tmp_path / "run", workers=workers, **TINY)
+    assert not (tmp_path / "run").exists()
+
+
+# ---- stopped processes --------------------------------------------------------------------------------------------
+
+N_TRIALS, N_PARTS = 500, 4
+
+
+def arguments(zip_file: Path, out: Path, workers: int) -> list[str]:
+    return [
+        "run", "cartpole", "--agent", str(zip_file), "--detector", "given", "--seed", "3", "--protocol", "2+8",
+        "--trials", str(N_TRIALS), "--workers", str(workers), "--out", str(out),
+    ]  # fmt: skip
+
+
+@contextmanager
+def started(zip_file: Path, out: Path, workers: int) -> Iterator[subprocess.Popen[str]]:
+    """`napping run` in a session of its own, once its first part is there; at the end all of the session is killed."""
+    command = [sys.executable, "-m", "nappingrl", *arguments(zip_file, out, workers)]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+    try:
+        wait_for(lambda: bool(parts(out)), process)
+        yield process
+    finally:
+        for pid in {process.pid, *members(process.pid)}:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        process.communicate()
+
+
+def wait_for(what: Callable[[], bool], process: subprocess.Popen[str] | None = None, seconds: float = 90) -> None:
+    deadline = time.monotonic() + seconds
+    while not what():
+        if process is not None and process.poll() is not None:
+            pytest.fail(f"ended early with status {process.returncode}: {process.communicate()[1]}")
+        if time.monotonic() > deadline:
+            pytest.fail(f"waited {seconds} s")
+        time.sleep(0.02)
+
+
+def members(session: int) -> list[int]:
+    """Living processes of a session."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            state, _, _, of_session = (folder / "stat").read_text().rpartition(")")[2].split()[:4]
+        except OSError:
+            continue
+        if int(of_session) == session and state not in "ZX":
+            found.append(int(folder.name))
+    return found
+
+
+def parts(out: Path) -> list[str]:
+    return sorted(file.name for file in out.glob("*.parquet"))
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory, agent_zip: Path) -> Path:
+    """The same run, left alone, with one worker."""
+    out = tmp_path_factory.mktemp("undisturbed") / "run"
+    main(arguments(agent_zip, out, 1))
+    assert len(parts(out)) == N_PARTS
+    return out
+
+
+def assert_continues(zip_file: Path, out: Path, undisturbed: Path) -> None:
+    """The same command finishes the run; its parts are those of the undisturbed one, byte by byte."""
+    before = {name: (out / name).stat().st_mtime_ns for name in parts(out)}
+    assert 0 < len(before) < N_PARTS, "it was stopped in the middle"
+    main(arguments(zip_file, out, 1))
+    assert parts(out) == parts(undisturbed)
+    for name in parts(out):
+        assert (out / name).read_bytes() == (undisturbed / name).read_bytes()
+    assert {name: (out / name).stat().st_mtime_ns for name in before} == before, "finished parts are kept"
+
+
+@LINUX
+def test_kill_in_the_middle_and_continue(agent_zip: Path, tmp_path: Path, undisturbed: Path) -> None:
+    out = tmp_path / "run"
+    with started(agent_zip, out, workers=2) as process:
+        assert len(members(process.pid)) >= 3
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        assert_continues(agent_zip, out, undisturbed)
+        wait_for(lambda: not members(process.pid), seconds=15)  # the workers see that their parent is gone
+
+
+@LINUX
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ctrl_c_leaves_a_hint_and_no_processes(
+    agent_zip: Path, tmp_path: Path, undisturbed: Path, workers: int
+) -> None:
+    out = tmp_path / "run"
+    with started(agent_zip, out, workers) as process:
+        assert len(members(process.pid)) >= workers
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does it: parent and workers
+        stdout, stderr = process.communicate(timeout=60)
+        assert process.returncode == 130
+        assert stdout == ""
+        hint = rf"napping: stopped;.* Continue with the same command and --out {re.escape(str(out))}\n"
+        assert re.fullmatch(hint, stderr)
+        wait_for(lambda: not members(process.pid), seconds=5)  # the resource tracker ends just after its parent
+    assert_continues(agent_zip, out, undisturbed)

@@ -21,7 +21,7 @@ def play(env, agent, params, seed):
 def main() -> None:
     """Levels of one kind, first as they were, then with the taller slingshot."""
     agent = NappingAgent("dqn", domain="angrybirds", detector="never")
-    env = agent.attach(gymnasium.make("nappingrl/AngryBirds-v0", reward="win"))
+    env = agent.wrap(gymnasium.make("nappingrl/AngryBirds-v0", reward="win"))
     before = [play(env, agent, {"template": 3}, seed) for seed in range(5)]
     print(f"before the novelty: {sum(before)} of {len(before)} levels passed")
     changed = {"template": 3, "taller_slingshot": 1}
@@ -29,7 +29,7 @@ def main() -> None:
     print(f"taller slingshot, frozen: {sum(frozen)} of {len(frozen)}")
 
     agent = NappingAgent("dqn", domain="angrybirds", detector="given")
-    env = agent.attach(gymnasium.make("nappingrl/AngryBirds-v0", reward="win"))
+    env = agent.wrap(gymnasium.make("nappingrl/AngryBirds-v0", reward="win"))
     adapted = [play(env, agent, changed, 100 + seed) for seed in range(EPISODES)]
     print("taller slingshot, NAPPING:", " ".join("passed" if won else "lost" for won in adapted))
     print("what it has learned:")

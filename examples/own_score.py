@@ -16,7 +16,7 @@ def main() -> None:
     """Ten episodes in a world with stronger gravity."""
     score = Score("gains-energy", gains_energy, threshold=0.0)
     agent = NappingAgent("dqn", domain="mountaincar", score=score, detector="given")
-    env = agent.attach(gymnasium.make("nappingrl/MountainCar-v0"))
+    env = agent.wrap(gymnasium.make("nappingrl/MountainCar-v0"))
     env.unwrapped.set_params(force=0.002, gravity=0.004)
     for seed in range(10):
         observation, _ = env.reset(seed=seed)

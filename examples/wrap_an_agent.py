@@ -26,7 +26,7 @@ def main() -> None:
     frozen = nappingrl.NappingAgent("ppo", domain="cartpole", method="frozen")
     print("frozen: ", play(frozen, gymnasium.make("nappingrl/CartPole-v0"), 10))
     adaptive = nappingrl.NappingAgent("ppo", domain="cartpole", detector="given")
-    print("adapted:", play(adaptive, adaptive.attach(gymnasium.make("nappingrl/CartPole-v0")), 10))
+    print("adapted:", play(adaptive, adaptive.wrap(gymnasium.make("nappingrl/CartPole-v0")), 10))
     for rule in adaptive.explain()[:5]:
         print(" ", rule)
 

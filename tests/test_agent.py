@@ -58,7 +58,7 @@ def tables(agent: NappingAgent, env: int = 0) -> dict[str, list[Any]]:
 def adapted(agent: Agent, episodes: int = 8, **options: Any) -> NappingAgent:
     """An agent with some principles."""
     made = NappingAgent(agent, **{"domain": "cartpole", "detector": "given"} | options)
-    play(made, made.attach(cartpole(**HARD)), episodes, seed=1)
+    play(made, made.wrap(cartpole(**HARD)), episodes, seed=1)
     return made
 
 
@@ -154,8 +154,8 @@ def test_evaluate_policy_adapts(agent: Agent, params: dict[str, float]) -> None:
     frozen, learner = (
         NappingAgent(agent, domain="cartpole", detector="given", method=method) for method in ("frozen", "napping")
     )
-    without = evaluate(frozen, frozen.attach(cartpole(**params)), 10)
-    with_it = evaluate(learner, learner.attach(cartpole(**params)), 10)
+    without = evaluate(frozen, frozen.wrap(cartpole(**params)), 10)
+    with_it = evaluate(learner, learner.wrap(cartpole(**params)), 10)
     assert np.mean(without) < 50
     assert np.mean(with_it[3:]) > 130
     assert learner.detected.all()
@@ -166,7 +166,7 @@ def test_shipped_agents_adapt(name: str) -> None:
     means = []
     for method in ("frozen", "napping"):
         made = NappingAgent(name, domain="cartpole", detector="given", method=method)
-        means.append(np.mean(evaluate(made, made.attach(cartpole(force=70.0, length=2.0, gravity=30.0)), 8)))
+        means.append(np.mean(evaluate(made, made.wrap(cartpole(force=70.0, length=2.0, gravity=30.0)), 8)))
     assert means[0] < 60
     assert means[1] > 150
 
@@ -210,7 +210,7 @@ def test_observe_without_predict_asks_the_agent_itself(agent: Agent) -> None:
 
 def test_detection_is_latched_and_begins_with_episode_5(agent: Agent) -> None:
     made = NappingAgent(agent, domain="cartpole")
-    env = made.attach(cartpole(**FAILING))
+    env = made.wrap(cartpole(**FAILING))
     returns = play(made, env, 5, seed=0)
     assert np.mean(returns) < 150
     assert made.detected.tolist() == [True]
@@ -235,7 +235,7 @@ def test_the_detector_is_told_the_return_of_each_episode(agent: Agent) -> None:
 
 def test_an_agent_that_still_works_is_left_alone(agent: Agent) -> None:
     made = NappingAgent(agent, domain="cartpole")
-    assert play(made, made.attach(cartpole()), 8, seed=0) == [200.0] * 8
+    assert play(made, made.wrap(cartpole()), 8, seed=0) == [200.0] * 8
     assert made.detected.tolist() == [False]
     assert made.explain() == []
 
@@ -255,7 +255,7 @@ def test_a_score_function_of_your_own(agent: Agent) -> None:
 
     made = NappingAgent(agent, score=survive)
     assert made.score.name == "survive"
-    play(made, made.attach(cartpole()), 1, seed=0)
+    play(made, made.wrap(cartpole()), 1, seed=0)
     assert set(calls) == {((1, 4), (1,), (1, 4), (1,), (1,))}
 
 
@@ -277,7 +277,7 @@ def test_a_trial_gives_what_the_engine_gives(agent: Agent, detector: str, option
     trials = run.trial_specs()
     for trial, rows in zip(trials, Engine(run, agent).run_trials(trials).partition_by("trial"), strict=True):
         made = NappingAgent(agent, domain="cartpole", detector=detector, **options)
-        returns = play(made, made.attach(same_resets(trial, trial.parameters() or {})), 8)
+        returns = play(made, made.wrap(same_resets(trial, trial.parameters() or {})), 8)
         assert returns == rows["return"].to_list()
         assert len(tables(made)["visits"]) == rows["regions"].to_list()[-1]
 
@@ -285,7 +285,7 @@ def test_a_trial_gives_what_the_engine_gives(agent: Agent, detector: str, option
 def test_several_environments_side_by_side_are_separate_agents(agent: Agent) -> None:
     worlds = [HARD, FAILING, HARD | {"gravity": 20.0, "force": 70.0}]
     together = NappingAgent(agent, domain="cartpole", detector="given", n_envs=3)
-    envs = [together.attach(cartpole(**params), index) for index, params in enumerate(worlds)]
+    envs = [together.wrap(cartpole(**params), index) for index, params in enumerate(worlds)]
     observations = np.stack([env.reset(seed=i)[0] for i, env in enumerate(envs)])
     lengths: list[list[int]] = [[0], [0], [0]]
     for _ in range(900):
@@ -298,7 +298,7 @@ def test_several_environments_side_by_side_are_separate_agents(agent: Agent) -> 
                 lengths[i].append(0)
     for i, params in enumerate(worlds):
         alone = NappingAgent(agent, domain="cartpole", detector="given")
-        returns = play(alone, alone.attach(cartpole(**params)), len(lengths[i]) - 1, seed=i)
+        returns = play(alone, alone.wrap(cartpole(**params)), len(lengths[i]) - 1, seed=i)
         assert returns == lengths[i][:-1]
         assert len(returns) > 1
     assert len({str(tables(together, i)) for i in range(3)}) == 3
@@ -308,8 +308,8 @@ def test_a_vec_env_of_attached_environments_adapts_each(agent: Agent) -> None:
     vec = pytest.importorskip("stable_baselines3.common.vec_env")
     made = NappingAgent(agent, domain="cartpole", detector="given", n_envs=2)
     makers: list[Callable[[], Env]] = [
-        lambda: made.attach(TimeLimit(changed(HARD), 200), 0),
-        lambda: made.attach(TimeLimit(changed(FAILING), 200), 1),
+        lambda: made.wrap(TimeLimit(changed(HARD), 200), 0),
+        lambda: made.wrap(TimeLimit(changed(FAILING), 200), 1),
     ]
     returns = evaluate(made, vec.DummyVecEnv(makers), 12)
     assert len(returns) == 12
@@ -352,7 +352,7 @@ def test_explain_in_the_words_of_the_domain(agent: Agent) -> None:
 
 def test_explain_without_a_domain(agent: Agent) -> None:
     made = NappingAgent(agent, score=lambda o, a, o2, r, end: np.where(end, -1.0, 1.0))
-    play(made, made.attach(cartpole(**HARD)), 3, seed=0)
+    play(made, made.wrap(cartpole(**HARD)), 3, seed=0)
     assert "obs[2] > 0" in " ".join(map(str, made.explain()))
     assert {rule.wanted for rule in made.explain()} == {"action 0", "action 1"}
 
@@ -385,7 +385,7 @@ def test_saved_agents_go_on_as_if_nothing_had_happened(agent: Agent, tmp_path: P
     assert loaded.explain() == made.explain() != []
     assert loaded.config == made.config
     assert loaded.detected.all()
-    returns = [play(player, player.attach(cartpole(**HARD)), 6, seed=9) for player in (made, loaded)]
+    returns = [play(player, player.wrap(cartpole(**HARD)), 6, seed=9) for player in (made, loaded)]
     assert returns[0] == returns[1]
     assert tables(loaded) == tables(made)
 
@@ -396,7 +396,7 @@ def test_random_choice_goes_on_after_loading(car_agent: Agent, tmp_path: Path) -
     def drive(player: NappingAgent, episodes: int, seed: int) -> list[float]:
         env = DomainEnv("mountaincar")
         env.set_params(force=0.0004, gravity=0.0008)
-        return play(player, player.attach(TimeLimit(env, 200)), episodes, seed)
+        return play(player, player.wrap(TimeLimit(env, 200)), episodes, seed)
 
     made = NappingAgent(car_agent, domain="mountaincar", detector="given", rule="printed", score="energy")
     drive(made, 2, seed=0)
@@ -410,24 +410,24 @@ def test_random_choice_goes_on_after_loading(car_agent: Agent, tmp_path: Path) -
 def test_detection_goes_on_after_loading(agent: Agent, tmp_path: Path) -> None:
     """The returns that the rolling mean has seen are part of what was saved."""
     made = NappingAgent(agent, domain="cartpole")
-    play(made, made.attach(cartpole(**FAILING)), 4, seed=0)
+    play(made, made.wrap(cartpole(**FAILING)), 4, seed=0)
     loaded = NappingAgent.load(made.save(tmp_path / "a.zip"), model=agent)
     for player in (made, loaded):
         assert player.detected.tolist() == [False]
-        play(player, player.attach(cartpole(**FAILING)), 1, seed=4)
+        play(player, player.wrap(cartpole(**FAILING)), 1, seed=4)
     assert made.detected.tolist() == loaded.detected.tolist() == [True]
 
 
 def test_what_was_detected_stays_detected_after_loading(agent: Agent, tmp_path: Path) -> None:
     made = NappingAgent(agent, domain="cartpole")
-    play(made, made.attach(cartpole(**FAILING)), 7, seed=0)
+    play(made, made.wrap(cartpole(**FAILING)), 7, seed=0)
     loaded = NappingAgent.load(made.save(tmp_path / "a.zip"), model=agent)
     assert made.detected.tolist() == loaded.detected.tolist() == [True]
 
 
 def test_every_environment_is_saved(agent: Agent, tmp_path: Path) -> None:
     made = NappingAgent(agent, domain="cartpole", detector="given", n_envs=2)
-    other = made.attach(cartpole(**HARD), 1)
+    other = made.wrap(cartpole(**HARD), 1)
     observation, _ = other.reset(seed=0)
     for _ in range(60):
         actions, _ = made.predict(np.stack([np.zeros(4, np.float32), observation]))
@@ -456,7 +456,7 @@ def test_the_file_holds_json_and_arrays_and_no_pickle(agent: Agent, tmp_path: Pa
 
 def test_the_base_model_is_found_by_its_path(agent_zip: Path, tmp_path: Path) -> None:
     made = NappingAgent(agent_zip, domain="cartpole", detector="given")
-    play(made, made.attach(cartpole(**HARD)), 3, seed=0)
+    play(made, made.wrap(cartpole(**HARD)), 3, seed=0)
     loaded = NappingAgent.load(made.save(tmp_path / "a.zip"))
     assert loaded.agent.sha256 == made.agent.sha256
     assert tables(loaded) == tables(made)
@@ -564,15 +564,15 @@ def test_an_agent_of_another_world_is_refused(agent: Agent) -> None:
 
 def test_attach_takes_one_environment(agent: Agent) -> None:
     made = NappingAgent(agent, domain="cartpole")
-    with pytest.raises(BadSpecError, match="attach each environment before vectorising"):
-        made.attach(gymnasium.make_vec("nappingrl/CartPole-v0", num_envs=2))  # type: ignore[arg-type]
+    with pytest.raises(BadSpecError, match="wrap each environment before vectorising"):
+        made.wrap(gymnasium.make_vec("nappingrl/CartPole-v0", num_envs=2))  # type: ignore[arg-type]
     with pytest.raises(BadSpecError, match="n_envs"):
-        made.attach(cartpole(), index=1)
+        made.wrap(cartpole(), index=1)
 
 
 def test_attached_environment_is_the_environment(agent: Agent) -> None:
     env = cartpole()
-    attached = NappingAgent(agent).attach(env)
+    attached = NappingAgent(agent).wrap(env)
     assert attached.unwrapped is env.unwrapped
     assert attached.observation_space == env.observation_space
     assert attached.reset(seed=3)[0].tolist() == env.reset(seed=3)[0].tolist()
@@ -646,14 +646,14 @@ class OneBuffer(gymnasium.ObservationWrapper[Any, Any, Any]):
 
 def test_environments_may_reuse_their_observation_array(agent: Agent) -> None:
     plain, reused = (NappingAgent(agent, domain="cartpole", detector="given") for _ in range(2))
-    expected = play(plain, plain.attach(cartpole(**HARD)), 5, seed=0)
-    assert play(reused, reused.attach(OneBuffer(cartpole(**HARD))), 5, seed=0) == expected
+    expected = play(plain, plain.wrap(cartpole(**HARD)), 5, seed=0)
+    assert play(reused, reused.wrap(OneBuffer(cartpole(**HARD))), 5, seed=0) == expected
 
 
 def test_an_early_reset_forgets_the_running_return(agent: Agent) -> None:
     """Else the detector would judge the sum of two episodes."""
     made = NappingAgent(agent, detector=RollingMean(1, low=50, window=1, first=0))
-    env = made.attach(cartpole())
+    env = made.wrap(cartpole())
     observation, _ = env.reset(seed=0)
     for _ in range(100):
         observation, *_ = env.step(made.predict(observation)[0])

@@ -21,7 +21,7 @@ STORM = {"force": 30.0, "length": 2.0, "gravity": 30.0}
 
 
 def play(agent: NappingAgent, steps: int = 150) -> NappingAgent:
-    env = agent.attach(gymnasium.make("nappingrl/CartPole-v0"))
+    env = agent.wrap(gymnasium.make("nappingrl/CartPole-v0"))
     observation, _ = env.reset(seed=3, options={"params": STORM})
     for _ in range(steps):
         observation, _, terminated, truncated, _ = env.step(agent.predict(observation)[0])
@@ -43,35 +43,35 @@ def learned() -> NappingAgent:
 
 def test_sets_have_names_and_can_be_put_away_and_taken_out(learned: NappingAgent):
     trained = wants(NappingAgent("ppo", domain="cartpole", detector="never"))
-    adapted, n = wants(learned), learned.sets()["novelty 1"]
+    adapted, n = wants(learned), learned.contexts()["novelty 1"]
     assert n > 5
     assert adapted != trained
-    learned.rename("novelty 1", "storm")
-    learned.use("as trained")
+    learned.rename_context("novelty 1", "storm")
+    learned.switch_to("as trained")
     assert wants(learned) == trained
-    assert learned.sets() == {"as trained": 0, "storm": n}
-    learned.use("storm")
+    assert learned.contexts() == {"as trained": 0, "storm": n}
+    learned.switch_to("storm")
     assert wants(learned) == adapted
-    learned.use("calm")
-    assert learned.sets() == {"storm": n, "calm": 0}
+    learned.switch_to("calm")
+    assert learned.contexts() == {"storm": n, "calm": 0}
     assert wants(learned) == trained
 
 
 def test_a_saved_agent_keeps_all_sets(learned: NappingAgent, tmp_path: Path):
-    learned.rename("novelty 1", "storm")
+    learned.rename_context("novelty 1", "storm")
     adapted = wants(learned)
-    learned.use("as trained")
+    learned.switch_to("as trained")
     loaded = NappingAgent.load(learned.save(tmp_path / "agent"))
-    assert loaded.sets() == learned.sets()
-    loaded.use("storm")
+    assert loaded.contexts() == learned.contexts()
+    loaded.switch_to("storm")
     assert wants(loaded) == adapted
 
 
 def test_unknown_and_taken_names_are_refused_in_one_line(learned: NappingAgent):
     with pytest.raises(UnknownNameError, match="Did you mean 'novelty 1'"):
-        learned.rename("novelti 1", "storm")
+        learned.rename_context("novelti 1", "storm")
     with pytest.raises(BadSpecError, match="called 'as trained' already"):
-        learned.rename("novelty 1", "as trained")
+        learned.rename_context("novelty 1", "as trained")
 
 
 def test_the_return_protocol_with_napping_goes_back_and_recalls():
@@ -122,7 +122,7 @@ def test_rules_in_words_are_in_the_units_of_the_observations():
 
 def test_foresight_says_its_rule_and_its_cells_do_the_same():
     agent = play(NappingAgent("ppo", domain="cartpole", method="foresight", detector="given"), 400)
-    assert "pole angle" in agent.rule()
+    assert "pole angle" in agent.describe_policy()
     rules = agent.explain()
     assert rules
     assert {rule.wanted for rule in rules} <= {"LEFT", "RIGHT"}

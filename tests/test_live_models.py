@@ -46,7 +46,7 @@ def test_adapts_to_the_reward(policy: str, space: spaces.Space[Any]) -> None:
     frozen, _ = evaluate_policy(model, Monitor(Guess(space)), n_eval_episodes=3)
     assert frozen == -10, "the untouched model always takes action 0"
     agent = NappingAgent(model, rule="fallback", seed=1)
-    attached = agent.attach(Monitor(Guess(space)))
+    attached = agent.wrap(Monitor(Guess(space)))
     evaluate_policy(agent, attached, n_eval_episodes=20)
     after, _ = evaluate_policy(agent, attached, n_eval_episodes=5)
     assert after > frozen + 10

@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 from gymnasium import register
 
-from nappingrl._build import drop_stale_kernels
-
 if TYPE_CHECKING:
     from nappingrl.agent import NappingAgent as NappingAgent
     from nappingrl.agents import load as load_agent  # noqa: F401
@@ -17,7 +15,6 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-drop_stale_kernels()
 
 _PUBLIC = {
     "NappingAgent": "nappingrl.agent:NappingAgent",

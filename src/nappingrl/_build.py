@@ -1,32 +1,61 @@
-"""The package's own source: its hash, and compiled kernels that must belong to it."""
+"""The package's source: its hash, and compiled kernels cached per hash."""
 
 import hashlib
+import os
+from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
+from typing import Any, TypeVar
 
 ROOT = Path(__file__).parent
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def source_sha256() -> str:
-    """Hash of all modules of the package."""
+def _sha256(files: Iterable[Path]) -> str:
     digest = hashlib.sha256()
-    for file in sorted(ROOT.rglob("*.py")):
+    for file in sorted(files):
         digest.update(file.relative_to(ROOT).as_posix().encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()
 
 
-def drop_stale_kernels(root: Path = ROOT) -> None:
-    """Delete numba's cached kernels if they were compiled from other source.
+def source_sha256() -> str:
+    """Hash of all modules of the package."""
+    return _sha256(ROOT.rglob("*.py"))
 
-    numba notices a change in a kernel's own file, not in the kernels of other files that it calls: rows of old code
-    would be stored under the hash of the new.
+
+@cache
+def kernel_folder() -> Path | None:
+    """Where compiled kernels are cached: a folder per hash of the modules that hold kernels; None: nowhere.
+
+    numba notices a change in a kernel's own file, but not in the kernels and constants of other files that it uses;
+    with one folder for all versions it would run old code.
     """
-    stamp, now = root / "__pycache__" / "kernels.sha256", source_sha256()
+    base = os.environ.get("NUMBA_CACHE_DIR") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    kernels = (file for file in ROOT.rglob("*.py") if b"\n@kernel(" in file.read_bytes())
+    folder = Path(base, "nappingrl", f"kernels-{_sha256(kernels)[:16]}")
     try:
-        if stamp.exists() and stamp.read_text() == now:
-            return
-        for file in root.rglob("__pycache__/*.nb[ic]"):
-            file.unlink(missing_ok=True)
-        stamp.parent.mkdir(exist_ok=True)
-        stamp.write_text(now)
-    except OSError:  # a read-only installation: its source does not change, and numba caches elsewhere
-        return
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:  # a read-only home: kernels are compiled in every process
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
+def kernel(**options: Any) -> Callable[[Function], Function]:
+    """Compile a function with numba's `njit`, cached in `kernel_folder`; `options` are those of `njit`.
+
+    A kernel may use kernels and constants of modules that hold kernels themselves: only those are in the hash.
+    """
+    import numba
+
+    settings: Any = numba.config
+
+    def compile_cached(function: Function) -> Function:
+        folder, before = kernel_folder(), settings.CACHE_DIR
+        settings.CACHE_DIR = str(folder or "")  # numba reads it while it decorates
+        try:
+            compiled: Function = numba.njit(cache=folder is not None, **options)(function)
+        finally:
+            settings.CACHE_DIR = before
+        return compiled
+
+    return compile_cached

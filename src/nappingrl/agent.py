@@ -38,7 +38,7 @@ class NappingAgent:
     Examples:
         >>> import gymnasium, nappingrl
         >>> agent = nappingrl.NappingAgent("ppo", domain="cartpole", detector="given")
-        >>> env = agent.attach(gymnasium.make("nappingrl/CartPole-v0"))
+        >>> env = agent.wrap(gymnasium.make("nappingrl/CartPole-v0"))
         >>> observation, info = env.reset(seed=0, options={"params": {"force": -10.0}})
         >>> action, state = agent.predict(observation, deterministic=True)
 
@@ -182,11 +182,11 @@ class NappingAgent:
         if ended.any():
             self._end_episodes(rows[ended])
 
-    def attach(self, env: gymnasium.Env[Any, Any], index: int = 0) -> gymnasium.Env[Any, Any]:
-        """The environment, wrapped so that every step is observed: evaluate_policy(agent, agent.attach(env)) adapts."""
+    def wrap(self, env: gymnasium.Env[Any, Any], index: int = 0) -> gymnasium.Env[Any, Any]:
+        """The environment, wrapped so that every step is observed: evaluate_policy(agent, agent.wrap(env)) adapts."""
         if not isinstance(env, gymnasium.Env):
             raise BadSpecError(
-                f"attach takes a gymnasium.Env, not {type(env).__name__}: attach each environment before vectorising it"
+                f"wrap takes a gymnasium.Env, not {type(env).__name__}: wrap each environment before vectorising it"
             )
         if not 0 <= index < self.n_envs:
             raise BadSpecError(f"index {index} given, the agent serves n_envs={self.n_envs} environments")
@@ -209,23 +209,23 @@ class NappingAgent:
         choices = self.method.choice_names or names or [f"action {a}" for a in range(self.agent.n_actions)]
         return summarise_principles(table, describe, choices)
 
-    def rule(self, env: int = 0) -> str:
+    def describe_policy(self, env: int = 0) -> str:
         """The rule in force in words, where the method has one (foresight)."""
         return self.method.describe(env)
 
     # ------------------------------------------------------------------------------------------- known worlds
 
-    def sets(self, env: int = 0) -> dict[str, int]:
+    def contexts(self, env: int = 0) -> dict[str, int]:
         """What was learned for each world it has met: by the world's name, how many principles or rules."""
         return {self._name(world): count for world, count in self.method.context_sizes(env).items()}
 
-    def rename(self, old: str, new: str) -> None:
+    def rename_context(self, old: str, new: str) -> None:
         """Give a world another name, such as "strong wind" instead of "novelty 1"."""
         if new in self._names.values():
             raise BadSpecError(f"a world is called '{new}' already; choose another name")
         self._names[self._world_called(old)] = new
 
-    def use(self, name: str, env: int = 0) -> None:
+    def switch_to(self, name: str, env: int = 0) -> None:
         """Go on with what was learned for a world; "as trained" is the agent's own policy, a new name begins afresh."""
         known = {self._name(world) for world in self.method.context_sizes(env)} | set(self._names.values())
         if name not in known:

@@ -1,9 +1,9 @@
 """Counter-based random streams, one per trial: what a trial draws does not depend on the trials beside it."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from nappingrl._build import kernel
 from nappingrl.types import Actions, Floats, Keys, Rows
 
 
@@ -47,7 +47,7 @@ class Streams:
         return words
 
 
-@njit(cache=True)
+@kernel()
 def draw(key: np.uint64, counter: np.uint64) -> np.uint64:
     """The counter-th number of a stream: SplitMix64's output function at key + counter * golden ratio."""
     z = key + (counter + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
@@ -56,7 +56,7 @@ def draw(key: np.uint64, counter: np.uint64) -> np.uint64:
     return z ^ (z >> np.uint64(31))
 
 
-@njit(cache=True)
+@kernel()
 def _draw_each(keys: Keys, draws: Keys, rows: Rows, words: Keys) -> None:
     for m in range(rows.shape[0]):
         row = rows[m]

@@ -47,7 +47,7 @@ def test_a_trial_does_not_depend_on_its_neighbours(name: str) -> None:
         alone = make(name, 1)
         alone.start(np.array([0]), -40)
         assert np.array(play(alone, trials.only(np.array([i])), -40))[:, 0].tolist() == worlds[:, i].tolist()
-    assert together.world[[1, 3]].tolist() == [0, 0]
+    assert together.context[[1, 3]].tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -196,20 +196,20 @@ class Player:
     """One world with named parameters."""
 
     def __init__(self, kind: type[Domain], **parameters: float) -> None:
-        self.context = kind(1)
-        self.context.apply(ROW, parameters)
-        self.context.reset(ROW, np.zeros((1, 0)))
+        self.world = kind(1)
+        self.world.apply(ROW, parameters)
+        self.world.reset(ROW, np.zeros((1, 0)))
 
     def go(self, *actions: int) -> tuple[float, bool]:
         """Take the actions; the last one's reward and end. Nothing may happen before it."""
         for i, action in enumerate(actions, 1):
-            rewards, terminated = self.context.step(ROW, np.array([action]))
+            rewards, terminated = self.world.step(ROW, np.array([action]))
             if i < len(actions):
                 assert (rewards[0], terminated[0]) == (0.0, False)
         return float(rewards[0]), bool(terminated[0])
 
     def see(self) -> list[float]:
-        return [float(number) for number in self.context.observe(ROW)[0]]
+        return [float(number) for number in self.world.observe(ROW)[0]]
 
     def place(self) -> Cell:
         x, y = self.see()[:2]

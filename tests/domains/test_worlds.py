@@ -304,7 +304,7 @@ def test_every_registered_detector_is_made(kind: Kind, detector: str) -> None:
     made.start(rows, -3)
     made.step(rows, transition)
     made.end_episode(rows, np.zeros(2), rows_of(-2, -2))
-    assert made.world.tolist() == [0, 0, 0]
+    assert made.context.tolist() == [0, 0, 0]
 
 
 def test_unknown_detector_is_refused(kind: Kind) -> None:

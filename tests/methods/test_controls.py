@@ -282,7 +282,7 @@ def test_napping_wiped_learns_each_episode_anew(agent: Agent) -> None:
         returns, regions = [], []
         for _ in range(8):
             fresh = NappingAgent(agent, domain="cartpole", detector="given")
-            attached, total, done = fresh.attach(TimeLimit(env, 200)), 0.0, False
+            attached, total, done = fresh.wrap(TimeLimit(env, 200)), 0.0, False
             observation, _ = attached.reset()
             while not done:
                 observation, reward, terminated, truncated, _ = attached.step(int(fresh.predict(observation)[0]))

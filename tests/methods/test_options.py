@@ -214,7 +214,7 @@ def test_a_card_that_does_not_exist(
 def sites_and_situations(**options: Any) -> tuple[Any, Any]:
     """What is stored after a few steps in a changed CartPole, where every step is judged."""
     made = NappingAgent(deep_agent(), domain="cartpole", detector="given", options=options)
-    env = made.attach(DomainEnv("cartpole"))
+    env = made.wrap(DomainEnv("cartpole"))
     observation, _ = env.reset(seed=0, options={"params": {"force": -10.0}})
     for _ in range(40):
         observation, _, terminated, _, _ = env.step(int(made.predict(observation)[0]))

@@ -10,7 +10,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import nappingrl
-from nappingrl._build import drop_stale_kernels, source_sha256
+from nappingrl._build import source_sha256
 from nappingrl.agents.base import Agent
 from nappingrl.errors import BadRunError
 from nappingrl.trials.runner import make_manifest
@@ -248,19 +248,3 @@ def test_no_flipped_bit_is_read(folder: RunFolder, place: int) -> None:
     with pytest.raises(BadRunError, match="part-00000"):
         folder.read()
     assert folder.missing() == [0]
-
-
-def test_kernels_of_other_source_are_dropped(tmp_path: Path) -> None:
-    cache = tmp_path / "agents" / "__pycache__"
-    cache.mkdir(parents=True)
-    (cache / "mlp._layer-1.nbi").write_text("old")
-    drop_stale_kernels(tmp_path)
-    assert not list(cache.iterdir())
-    (cache / "mlp._layer-1.nbc").write_text("new")
-    drop_stale_kernels(tmp_path)
-    assert list(cache.iterdir()), "compiled from this source"
-
-
-def test_source_hash_is_steady() -> None:
-    assert source_sha256() == source_sha256()
-    assert len(source_sha256()) == 64

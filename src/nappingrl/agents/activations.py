@@ -1,11 +1,12 @@
 """Activation functions as kernels, for agents and learners."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from nappingrl._build import kernel
 
-@njit(cache=True, error_model="numpy")  # a check for division by zero would keep the loop from using SIMD
+
+@kernel(error_model="numpy")  # a check for division by zero would keep the loop from using SIMD
 def tanh(values: NDArray[np.float32]) -> None:
     """Put the hyperbolic tangent of each value in its place.
 
@@ -23,7 +24,7 @@ def tanh(values: NDArray[np.float32]) -> None:
         values[i] = two * t / (one + t * t)
 
 
-@njit(cache=True)
+@kernel()
 def relu(values: NDArray[np.float32]) -> None:
     """Put 0 in the place of each negative value; what is not a number stays so, as in torch."""
     for i in range(values.shape[0]):

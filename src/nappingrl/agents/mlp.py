@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from nappingrl._build import kernel
 from nappingrl.agents.activations import relu, tanh
 from nappingrl.agents.base import AdamState, Agent, Layer, Trainable, check_observations
 from nappingrl.errors import BadAgentError
@@ -157,7 +157,7 @@ class MlpAgent(Agent):
         return Trainable(kind, networks, self.activation, self.normaliser, self.hyperparameters(), moments, steps)
 
 
-@njit(cache=True, fastmath={"contract"})
+@kernel(fastmath={"contract"})
 def _layer(
     x: NDArray[np.float32],
     weight: NDArray[np.float32],
@@ -210,7 +210,7 @@ def _layer(
                 relu(out[i])
 
 
-@njit(cache=True, fastmath={"contract", "reassoc", "nsz"})
+@kernel(fastmath={"contract", "reassoc", "nsz"})
 def _outputs(
     x: NDArray[np.float32], weight: NDArray[np.float32], bias: NDArray[np.float32], out: NDArray[np.float32]
 ) -> None:

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from nappingrl._build import kernel
 from nappingrl.detectors.calibrated import Calibrated
 from nappingrl.detectors.tail_limits import gumbel_limit
 from nappingrl.errors import BadSpecError
@@ -177,7 +177,7 @@ def _flat(observations: Any) -> NDArray[np.float32]:
     return np.where(np.isnan(table), np.float32(np.inf), table)
 
 
-@njit(cache=True)
+@kernel()
 def _distances(
     reference: NDArray[np.float32], n_reference: int, sample: NDArray[np.float32], n_sample: int, gaps: Floats
 ) -> None:

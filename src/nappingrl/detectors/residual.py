@@ -21,9 +21,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from nappingrl._build import kernel
 from nappingrl.detectors.base import Detector
 from nappingrl.detectors.tail_limits import gumbel_limit, hill_limit
 from nappingrl.errors import BadSpecError
@@ -336,7 +336,7 @@ def _drift(sums: NDArray[np.float64], squares: NDArray[np.float64]) -> NDArray[n
     return np.asarray(np.abs(sums) / np.sqrt(squares + EVIDENCE))
 
 
-@njit(cache=True)
+@kernel()
 def _write_residuals(
     weights: NDArray[np.float64], centre: NDArray[np.float64], scale: NDArray[np.float64],
     has_products: NDArray[np.bool_], usual: NDArray[np.float64], rows: Rows, world: int, states: NDArray[np.float64],

@@ -6,9 +6,9 @@ from math import inf
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from nappingrl._build import kernel
 from nappingrl.domains.base import Defaults, Domain, Solved
 from nappingrl.domains.canvas import Canvas
 from nappingrl.novelties.novelty import Novelty
@@ -151,7 +151,7 @@ class CartPole(Domain):
         canvas.circle((at, ground - height), 5, "joint")
 
 
-@njit(cache=True)
+@kernel()
 def _step(
     state: NDArray[np.float64], parameters: NDArray[np.float64], rows: Rows, actions: Actions, terminated: Flags
 ) -> None:
@@ -159,7 +159,7 @@ def _step(
         terminated[m] = euler_step(state[rows[m]], parameters[rows[m]], actions[m])
 
 
-@njit(cache=True)
+@kernel()
 def euler_step(state: Floats, parameters: Floats, action: int) -> bool:
     """One Euler step in place, with gymnasium's order of operations so that both give the same bits; True: it ended."""
     length, gravity, masscart, masspole, force = parameters

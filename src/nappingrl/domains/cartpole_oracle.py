@@ -6,9 +6,9 @@ They try what they could do in a copy of the world and keep the best; they are n
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from nappingrl._build import kernel
 from nappingrl.domains.base import Domain
 from nappingrl.domains.cartpole import ANGLE_LIMIT, POSITION_LIMIT, TIME_STEP, CartPole, euler_step
 from nappingrl.domains.mountaincar import POSITION_MIN, MountainCar
@@ -76,7 +76,7 @@ def _lqr_lines(parameters: Floats) -> NDArray[np.float64]:
     return np.stack(lines)
 
 
-@njit(cache=True)
+@kernel()
 def _beam_search(start: Floats, parameters: Floats) -> int:
     """First action of the beam that survives longest, then leans and drifts least."""
     states, firsts = np.empty((_BEAM, 4)), np.empty(_BEAM, np.int64)

@@ -10,9 +10,9 @@ from math import inf
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from nappingrl._build import kernel
 from nappingrl.domains.base import Defaults, Domain, Solved
 from nappingrl.domains.canvas import SIZE, Canvas
 from nappingrl.novelties.novelty import Novelty
@@ -180,7 +180,7 @@ class CrossRoad(Domain):
                     box(x, y, CAR_LENGTH, 4, "car")
 
 
-@njit(cache=True)
+@kernel()
 def moved(x: int, y: int, action: int) -> tuple[int, int]:
     """Where an action takes the player: not beyond the sides, nor below the pavement."""
     if action == LEFT:
@@ -194,14 +194,14 @@ def moved(x: int, y: int, action: int) -> tuple[int, int]:
     return x, y
 
 
-@njit(cache=True)
+@kernel()
 def car_edge(parameters: Floats, y: int, t: int) -> float:
     """The left edge of a row's car after t steps, not wrapped: from the start, so that no rounding adds up."""
     position, speed = parameters[y - 1], parameters[CARS + y - 1]
     return float((position * SPEED_UNITS + speed * t) / SPEED_UNITS)
 
 
-@njit(cache=True)
+@kernel()
 def is_hit(x: int, y: int, parameters: Floats, t: int) -> bool:
     """Whether the cell is covered at any moment while the row's car makes the move after step t."""
     if y < 1 or y > CARS:
@@ -211,7 +211,7 @@ def is_hit(x: int, y: int, parameters: Floats, t: int) -> bool:
     return bool((x - min(before, after)) % COLUMNS < swept)
 
 
-@njit(cache=True)
+@kernel()
 def _step(
     player: NDArray[np.int64], parameters: NDArray[np.float64], rows: Rows, actions: Actions, rewards: Floats,
     terminated: Flags,
@@ -227,7 +227,7 @@ def _step(
             rewards[m], terminated[m] = -1.0, True
 
 
-@njit(cache=True)
+@kernel()
 def _observe(player: NDArray[np.int64], parameters: NDArray[np.float64], rows: Rows, out: Observations) -> None:
     for m in range(rows.shape[0]):
         x, y, t = player[rows[m]]

@@ -1,9 +1,9 @@
 """The ceiling of CrossRoad: a search through space and time that knows where every car will be."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from nappingrl._build import kernel
 from nappingrl.domains.crossroad import COLUMNS, GOAL, HORIZON, START, STAY, UP, is_hit, moved
 from nappingrl.types import Actions, Floats, Observations, Rows
 
@@ -24,7 +24,7 @@ class CrossRoadExpert:
         return actions
 
 
-@njit(cache=True)
+@kernel()
 def _search(parameters: Floats) -> Actions:
     """Which cells can be reached alive at each step, and by which action; then back from the first crossing."""
     came_by = np.full((HORIZON + 1, COLUMNS, GOAL), -1)

@@ -3,9 +3,9 @@
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from nappingrl._build import kernel
 from nappingrl.domains.base import Defaults, Domain, Solved
 from nappingrl.domains.canvas import Canvas
 from nappingrl.novelties.novelty import Novelty
@@ -131,7 +131,7 @@ class MountainCar(Domain):
             canvas.circle((x + a * c - 9 * s, y + a * s + 9 * c), 6, "joint")
 
 
-@njit(cache=True)
+@kernel()
 def _step(
     state: NDArray[np.float64], parameters: NDArray[np.float64], rows: Rows, actions: Actions, terminated: Flags
 ) -> None:

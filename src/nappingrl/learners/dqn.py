@@ -1,9 +1,9 @@
 """SB3's DQN for many trials: replay, a target network, smooth L1 loss, epsilon-greedy exploration."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from nappingrl._build import kernel
 from nappingrl.agents.base import Trainable
 from nappingrl.learners.base import Learner
 from nappingrl.learners.hyperparameters import DqnSettings
@@ -59,7 +59,7 @@ class Dqn(Learner):
         )  # fmt: skip
 
 
-@njit(cache=True)
+@kernel()
 def _train(
     rows: Rows, gradient_steps: int, s: DqnSettings, parameters: NDArray[np.float32], targets: NDArray[np.float32],
     firsts: NDArray[np.float32], seconds: NDArray[np.float32], adam_steps: Rows, sizes: Sizes, is_tanh: bool,
@@ -106,7 +106,7 @@ def _train(
             done += count
 
 
-@njit(cache=True)
+@kernel()
 def _sample(size: int, key: np.uint64, counter: np.uint64, indices: NDArray[np.int64]) -> np.uint64:
     """Indices <- drawn with replacement; returns the stream's new counter."""
     for i in range(indices.shape[0]):
@@ -115,7 +115,7 @@ def _sample(size: int, key: np.uint64, counter: np.uint64, indices: NDArray[np.i
     return counter
 
 
-@njit(cache=True)
+@kernel()
 def _best_values(
     target: Flat, sizes: Sizes, is_tanh: bool, steps: NDArray[np.float32], block: int, flows: Flat, best: Flat
 ) -> None:
@@ -129,7 +129,7 @@ def _best_values(
             best[low + i] = flows[first + i * n_actions : first + (i + 1) * n_actions].max()
 
 
-@njit(cache=True)
+@kernel()
 def _loss(
     samples: NDArray[np.float32], best: Flat, gamma: float, deviation: float, reward_clip: float, flows: Flat,
     sizes: Sizes, deltas: Flat,

@@ -7,9 +7,9 @@ so a trial's bits do not depend on the trials beside it.
 
 import numpy as np
 import scipy.linalg  # noqa: F401  (numba's np.dot calls its BLAS, which must be loaded before threads are limited)
-from numba import njit
 from numpy.typing import NDArray
 
+from nappingrl._build import kernel
 from nappingrl.agents.activations import relu, tanh
 from nappingrl.agents.base import Layer
 from nappingrl.types import Rows
@@ -53,7 +53,7 @@ def learning_spans(networks: list[Sizes], is_last_only: bool) -> Spans:
     return np.array([[end - n, end] for end, n in zip(ends.tolist(), last, strict=True)], np.int64)
 
 
-@njit(cache=True)
+@kernel()
 def forward(flat: Flat, sizes: Sizes, x: NDArray[np.float32], is_tanh: bool, flows: Flat) -> None:
     """Flows <- what every layer gives for the observations x (m, inputs), one (m, width) block behind the other."""
     m, at, to = x.shape[0], 0, 0
@@ -76,7 +76,7 @@ def forward(flat: Flat, sizes: Sizes, x: NDArray[np.float32], is_tanh: bool, flo
         flow, at, to = out, at + (n_in + 1) * n_out, to + m * n_out
 
 
-@njit(cache=True)
+@kernel()
 def backward(
     flat: Flat, sizes: Sizes, x: NDArray[np.float32], is_tanh: bool, flows: Flat, deltas: Flat, spare: Flat,
     lowest: int, gradient: Flat,
@@ -110,7 +110,7 @@ def backward(
             deltas, spare = spare, deltas
 
 
-@njit(cache=True)
+@kernel()
 def flow_width(sizes: Sizes) -> int:
     """Numbers that `forward` writes for each observation."""
     total = 0
@@ -119,7 +119,7 @@ def flow_width(sizes: Sizes) -> int:
     return total
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+@kernel(error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 def norm(gradient: Flat, spans: Spans) -> np.float32:
     """The gradient's length over the parameters that learn."""
     total = np.float32(0)
@@ -130,7 +130,7 @@ def norm(gradient: Flat, spans: Spans) -> np.float32:
     return np.float32(np.sqrt(total))
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@kernel(error_model="numpy", fastmath={"contract"})
 def adam(
     flat: Flat, gradient: Flat, first: Flat, second: Flat, spans: Spans, steps: int, learning_rate: float,
     epsilon: float, max_grad_norm: float,
@@ -157,7 +157,7 @@ def adam(
     return True
 
 
-@njit(cache=True)
+@kernel()
 def polyak(flats: NDArray[np.float32], targets: NDArray[np.float32], rows: Rows, tau: float) -> None:
     """Targets <- (1 - tau) * targets + tau * flats, in some rows."""
     keep, give = np.float32(1 - tau), np.float32(tau)
@@ -170,7 +170,7 @@ def polyak(flats: NDArray[np.float32], targets: NDArray[np.float32], rows: Rows,
                 target[i] = keep * target[i] + give * flat[i]
 
 
-@njit(cache=True)
+@kernel()
 def forward_each(
     flats: NDArray[np.float32], sizes: Sizes, is_tanh: bool, rows: Rows, x: NDArray[np.float32],
     states: NDArray[np.float32], outputs: NDArray[np.float32],
@@ -199,7 +199,7 @@ def forward_each(
             a, b = b, a
 
 
-@njit(cache=True, fastmath={"contract"})
+@kernel(fastmath={"contract"})
 def _affine(x: Flat, weight: NDArray[np.float32], bias: Flat, out: Flat) -> None:
     """Out <- x @ weight + bias for one observation; weights of inputs that are zero are not even loaded."""
     live = np.empty(x.shape[0], np.int64)

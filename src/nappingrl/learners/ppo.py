@@ -3,9 +3,9 @@
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from nappingrl._build import kernel
 from nappingrl.agents.base import Trainable
 from nappingrl.learners.base import Learner
 from nappingrl.learners.hyperparameters import PpoSettings
@@ -45,7 +45,7 @@ class Ppo(Learner):
         )  # fmt: skip
 
 
-@njit(cache=True)
+@kernel()
 def _choose(preferences: NDArray[np.float32], uniforms: Floats, actions: Actions) -> None:
     """Actions <- drawn from softmax(preferences); the last one where they are not finite."""
     for i in range(preferences.shape[0]):
@@ -61,7 +61,7 @@ def _choose(preferences: NDArray[np.float32], uniforms: Floats, actions: Actions
                 break
 
 
-@njit(cache=True)
+@kernel()
 def _train(
     rows: Rows, s: PpoSettings, parameters: NDArray[np.float32], split: int, firsts: NDArray[np.float32],
     seconds: NDArray[np.float32], adam_steps: Rows, policy_sizes: Sizes, value_sizes: Sizes, is_tanh: bool,
@@ -108,7 +108,7 @@ def _train(
                 break
 
 
-@njit(cache=True)
+@kernel()
 def shuffle(key: np.uint64, counter: np.uint64, order: NDArray[np.int64]) -> np.uint64:
     """Order <- a random permutation of 0..len-1; returns the stream's new counter."""
     for i in range(order.shape[0]):
@@ -119,7 +119,7 @@ def shuffle(key: np.uint64, counter: np.uint64, order: NDArray[np.int64]) -> np.
     return counter
 
 
-@njit(cache=True)
+@kernel()
 def _rollout(
     policy: Flat, value: Flat, policy_sizes: Sizes, value_sizes: Sizes, is_tanh: bool, records: NDArray[np.float32],
     s: PpoSettings,
@@ -152,7 +152,7 @@ def _rollout(
     return x, actions, facts
 
 
-@njit(cache=True)
+@kernel()
 def gae(
     rewards: Flat, values: Flat, ended: Flat, last_value: float, gamma: float, gae_lambda: float, advantages: Flat
 ) -> None:
@@ -165,7 +165,7 @@ def gae(
         advantages[t], next_value = total, values[t]
 
 
-@njit(cache=True)
+@kernel()
 def _log_sum_exp(values: Flat) -> np.float32:
     highest, total = values.max(), np.float32(0)
     for i in range(values.shape[0]):
@@ -173,7 +173,7 @@ def _log_sum_exp(values: Flat) -> np.float32:
     return np.float32(highest + math.log(total))
 
 
-@njit(cache=True)
+@kernel()
 def _loss(
     outputs: Flat, values: Flat, chosen: NDArray[np.int64], actions: NDArray[np.int64], facts: NDArray[np.float32],
     s: PpoSettings, deltas: Flat, value_deltas: Flat,
@@ -207,7 +207,7 @@ def _loss(
     return divergence
 
 
-@njit(cache=True)
+@kernel()
 def _standardisation(advantages: Flat, chosen: NDArray[np.int64]) -> tuple[float, float]:
     """Mean, and deviation + 1e-8, of the chosen advantages."""
     m, mean, total = chosen.shape[0], 0.0, 0.0

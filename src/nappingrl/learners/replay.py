@@ -1,9 +1,9 @@
 """What learners remember: the steps of each trial in a ring, and the statistics by which rewards are scaled."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from nappingrl._build import kernel
 from nappingrl.types import Flags, Floats, Rows
 
 REWARD_EPSILON, REWARD_CLIP = 1e-8, 10.0
@@ -44,7 +44,7 @@ class Memory:
         )  # fmt: skip
 
 
-@njit(cache=True)
+@kernel()
 def _write(
     records: NDArray[np.float32], rows: Rows, seen: Rows, limit: int, observations: NDArray[np.float32],
     actions: NDArray[np.int64], rewards: Floats, next_observations: NDArray[np.float32], terminated: Flags,

@@ -5,9 +5,9 @@ from itertools import product
 from math import hypot
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from nappingrl._build import kernel
 from nappingrl.domains.angrybirds import aiming as aim
 from nappingrl.domains.angrybirds.physics.scene import GROUND, LAUNCH_SPEED, PIXELS, Camera
 from nappingrl.domains.angrybirds.physics.sizes import SPRITE_SIZES
@@ -43,7 +43,9 @@ _DAMAGE = {
 """How much of its speed a bird turns against a block, by the bird's colour."""
 
 KINDS = (*aim.CLASSES, "other")
-_PIG, _TNT, _PLATFORM = KINDS.index("pig"), KINDS.index("tnt"), KINDS.index("platform")
+_PIG = KINDS.index("pig")
+_SOLID = KINDS.index("platform"), KINDS.index("tnt")
+"""What a bird does not fly on through: a platform, and what explodes."""
 _GROUND_ROW = Camera().to_pixels(0.0, GROUND)[1]
 _TIME_STEP = 0.025
 _LONGEST = 400
@@ -122,7 +124,8 @@ class Setting:
         lives = np.where(self.kinds == _PIG, np.ceil(PIG_LIFE + pig_multiplier), self._weakness)
         (x, y), (cos, sin) = self._origin, (np.cos(angle), np.sin(angle))
         start = np.array([x - _SCALE * cos, y + _SCALE * sin, speed * cos, -speed * sin])
-        destroyed, path = _fly(start, gravity, self._radius, self.boxes, self.kinds, lives)
+        screen = float(PIXELS[0]), float(_GROUND_ROW)
+        destroyed, path = _fly(start, gravity, self._radius, self.boxes, self.kinds, lives, screen, _SOLID)
         return Outcome(destroyed, path)
 
 
@@ -143,56 +146,58 @@ def _radius(bird: str) -> float:
     return width / 2 * _SCALE
 
 
-@njit(cache=True)
+@kernel()
 def _fly(
-    bird: Floats, gravity: float, radius: float, boxes: NDArray[np.float64], kinds: NDArray[np.int64], lives: Floats
-) -> tuple[Flags, NDArray[np.float64]]:
+    bird: Floats, gravity: float, radius: float, boxes: NDArray[np.float64], kinds: NDArray[np.int64], lives: Floats,
+    screen: tuple[float, float], solid: tuple[int, int],
+) -> tuple[Flags, NDArray[np.float64]]:  # fmt: skip
     """Fly until the bird is spent: after three bounces off the ground, at a platform, or off the screen.
 
     What the bird hits is destroyed if its speed is at least the thing's life, else the bird bounces off it.
     """
     destroyed, path = np.zeros(len(kinds), np.bool_), np.empty((_LONGEST, 2))
+    (width, ground), (platform, tnt) = screen, solid
     n_bounces = 0
     for n in range(_LONGEST):
         bird[0] += _TIME_STEP * bird[2]
         bird[1] += _TIME_STEP * (bird[3] + gravity * _TIME_STEP / 2)
         bird[3] += _TIME_STEP * gravity
         path[n] = bird[:2]
-        if bird[1] + radius >= _GROUND_ROW and bird[3] > 0:
+        if bird[1] + radius >= ground and bird[3] > 0:
             bird[2] *= _DAMPER
             bird[3] *= -_DAMPER
             n_bounces += 1
         for i in range(len(kinds)):
             if destroyed[i] or not _hits(bird, radius, boxes[i]):
                 continue
-            if kinds[i] == _PLATFORM:
+            if kinds[i] == platform:
                 return destroyed, path[: n + 1]
             if lives[i] > hypot(bird[2], bird[3]):
                 _bounce(bird, boxes[i])
                 continue
             destroyed[i] = True
             bird[2:] *= _GOES_ON
-            if kinds[i] == _TNT:
-                _explode(boxes[i], boxes, kinds, destroyed)
-        if n_bounces >= _MOST_BOUNCES or bird[0] >= PIXELS[0]:
+            if kinds[i] == tnt:
+                _explode(boxes[i], boxes, kinds, destroyed, solid)
+        if n_bounces >= _MOST_BOUNCES or bird[0] >= width:
             return destroyed, path[: n + 1]
     return destroyed, path
 
 
-@njit(cache=True)
+@kernel()
 def _from_box(x: float, y: float, box: Floats) -> tuple[float, float]:
     """The way from the nearest point of a box to a point."""
     return x - min(max(x, box[0]), box[2]), y - min(max(y, box[1]), box[3])
 
 
-@njit(cache=True)
+@kernel()
 def _hits(bird: Floats, radius: float, box: Floats) -> bool:
     """Whether the bird touches a box and moves into it."""
     dx, dy = _from_box(bird[0], bird[1], box)
     return bool(hypot(dx, dy) <= radius and dx * bird[2] + dy * bird[3] <= 0)
 
 
-@njit(cache=True)
+@kernel()
 def _bounce(bird: Floats, box: Floats) -> None:
     """Turn round what moves into the box, and lose most of the speed; straight back from its inside."""
     dx, dy = _from_box(bird[0], bird[1], box)
@@ -204,13 +209,15 @@ def _bounce(bird: Floats, box: Floats) -> None:
         bird[2], bird[3] = _DAMPER * (bird[2] - into * dx), _DAMPER * (bird[3] - into * dy)
 
 
-@njit(cache=True)
-def _explode(tnt: Floats, boxes: NDArray[np.float64], kinds: NDArray[np.int64], destroyed: Flags) -> None:
+@kernel()
+def _explode(
+    tnt: Floats, boxes: NDArray[np.float64], kinds: NDArray[np.int64], destroyed: Flags, solid: tuple[int, int]
+) -> None:
     """All pigs and blocks near TNT are destroyed; other TNT stays."""
     x, y = (tnt[0] + tnt[2]) / 2, (tnt[1] + tnt[3]) / 2
     for i in range(len(kinds)):
         away = hypot((boxes[i, 0] + boxes[i, 2]) / 2 - x, (boxes[i, 1] + boxes[i, 3]) / 2 - y)
-        if away <= _TNT_REACH and kinds[i] != _PLATFORM and kinds[i] != _TNT:
+        if away <= _TNT_REACH and kinds[i] != solid[0] and kinds[i] != solid[1]:
             destroyed[i] = True
 
 

@@ -3,9 +3,9 @@
 import heapq
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from nappingrl._build import kernel
 from nappingrl.domains.cartpole import ANGLE_LIMIT, POSITION_LIMIT, TIME_STEP, CartPole, euler_step
 from nappingrl.scripted.base import Observation, ScriptedAgent, ScriptedPolicy
 from nappingrl.scripted.hydra import NOTICEABLE, Beliefs, Constant, discounted
@@ -35,14 +35,14 @@ Actions = NDArray[np.int64]
 States = NDArray[np.float64]
 
 
-@njit(cache=True)
+@kernel()
 def _advance(state: Floats, constants: Floats, action: int) -> bool:
     """One step of the model in place; True: it has failed."""
     euler_step(state, constants[:N_PHYSICAL], action)
     return bool(abs(state[2]) >= constants[N_PHYSICAL] or abs(state[0]) >= constants[N_PHYSICAL + 1])
 
 
-@njit(cache=True)
+@kernel()
 def simulate(start: Floats, constants: Floats, actions: Actions) -> States:
     """The states from `start` on under these actions, up to the first failed one."""
     states = np.empty((len(actions) + 1, 4))
@@ -54,7 +54,7 @@ def simulate(start: Floats, constants: Floats, actions: Actions) -> States:
     return states
 
 
-@njit(cache=True)
+@kernel()
 def plan(start: Floats, constants: Floats, n_steps: int, most_expansions: int) -> Actions:
     """Actions that keep the pole up for `n_steps`, by greedy best-first search; none if they were not found.
 
@@ -84,7 +84,7 @@ def plan(start: Floats, constants: Floats, n_steps: int, most_expansions: int) -
     return np.empty(0, np.int64)
 
 
-@njit(cache=True)
+@kernel()
 def _trace(node: int, parents: Actions, actions: Actions, n_steps: int) -> Actions:
     """The actions that led to a node."""
     out = np.empty(n_steps, np.int64)

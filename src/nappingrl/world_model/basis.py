@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from nappingrl._build import kernel
 from nappingrl.types import Floats
 
 N_CURVES = 5
@@ -25,14 +25,14 @@ class Frame(NamedTuple):
     """How many features do not depend on the action."""
 
 
-@njit(cache=True)
+@kernel()
 def make_frame(centre: Floats, scale: Floats, has_products: bool) -> Frame:
     """The frame of observations with this centre and scale."""
     d = len(centre)
     return Frame(centre, scale, has_products, d * N_CURVES + (d * (d - 1) // 2 if has_products else 0))
 
 
-@njit(cache=True)
+@kernel()
 def shared_features(frame: Frame, state: Floats, z: Floats, out: Floats) -> None:
     """Standardise a state into `z`, and write the features that all actions share into `out`.
 
@@ -55,7 +55,7 @@ def shared_features(frame: Frame, state: Floats, z: Floats, out: Floats) -> None
                 at += 1
 
 
-@njit(cache=True)
+@kernel()
 def design(frame: Frame, states: NDArray[np.float64], pushes: NDArray[np.float64]) -> NDArray[np.float64]:
     """The features of m states (m, d) with pushes (m, b), the affine part last: (m, shared + b (d + 1))."""
     m, d = states.shape

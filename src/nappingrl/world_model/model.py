@@ -9,9 +9,9 @@ value (a position moves by the new velocity).
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from nappingrl._build import kernel
 from nappingrl.types import DomainSpec, Flags, Floats
 from nappingrl.world_model.basis import Frame, design, make_frame, shared_features
 from nappingrl.world_model.transitions import Seen
@@ -211,7 +211,7 @@ def _find_followers(
     return follows, following, error
 
 
-@njit(cache=True)
+@kernel()
 def imagine(
     model: Model, state: Floats, push: Floats, action: int, z: Floats, shared: Floats, following: Floats
 ) -> float:
@@ -251,7 +251,7 @@ def imagine(
     return reward
 
 
-@njit(cache=True)
+@kernel()
 def imagine_each(
     model: Model, states: NDArray[np.float64], pushes: NDArray[np.float64], nexts: NDArray[np.float64], rewards: Floats
 ) -> None:

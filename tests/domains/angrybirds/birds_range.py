@@ -62,8 +62,8 @@ class Log:
     """A world that is stepped one by one, with all scenes."""
 
     def __init__(self, start: Level, preset: str = "phyq", change: Change | None = None) -> None:
-        self.context = World(start, preset, change)
-        self.scenes = [self.context.scene()]
+        self.world = World(start, preset, change)
+        self.scenes = [self.world.scene()]
 
     @property
     def now(self) -> Scene:
@@ -73,14 +73,14 @@ class Log:
         self.bird = self.now.next_bird
         x, y = release(degrees, drawn)
         rise = self.now.sling.origin[1] - ORIGIN[1]
-        assert self.context.launch((x, y + rise), tap_ms)
-        self.scenes = [self.context.scene()]
+        assert self.world.launch((x, y + rise), tap_ms)
+        self.scenes = [self.world.scene()]
         return self
 
     def step(self, n: int = 1) -> "Log":
         for _ in range(n):
-            self.context.step()
-            self.scenes.append(self.context.scene())
+            self.world.step()
+            self.scenes.append(self.world.scene())
         return self
 
     def step_until(self, is_reached: Callable[[], bool], most: int = 400) -> "Log":

@@ -108,7 +108,7 @@ def test_it_goes_back_to_the_agent_and_recalls_the_rule(agent: Agent, detector: 
     mine = returns(agent, detector=detector, protocol=protocol, trials=1)
     frozen = returns(agent, "frozen", detector="never", protocol=protocol, trials=1)
     np.testing.assert_array_equal(mine["pre"], frozen["pre"])
-    np.testing.assert_array_equal(mine["return"][:, 1:], frozen["return"][:, 1:])
+    np.testing.assert_array_equal(mine["restored"][:, 1:], frozen["restored"][:, 1:])
     assert (mine["restored"] >= 195).all()
     assert (mine["novel"][:, -2:] >= 195).all()
     assert (mine["recurred"] >= 195).all()
@@ -149,14 +149,14 @@ def play(agent: NappingAgent, env: Any, episodes: int, **params: float) -> list[
 
 def test_around_a_gymnasium_environment_it_adapts(agent: Agent) -> None:
     made = NappingAgent(agent, domain="cartpole", method="foresight", detector="given")
-    totals = play(made, made.attach(gymnasium.make("nappingrl/CartPole-v0")), 9, **HARD)
+    totals = play(made, made.wrap(gymnasium.make("nappingrl/CartPole-v0")), 9, **HARD)
     assert totals[0] < 25
     assert min(totals[-2:]) >= 150
 
 
 def test_around_an_environment_it_waits_for_its_detector(agent: Agent) -> None:
     made = NappingAgent(agent, domain="cartpole", method="foresight", detector="residual")
-    env = made.attach(gymnasium.make("nappingrl/CartPole-v0"))
+    env = made.wrap(gymnasium.make("nappingrl/CartPole-v0"))
     assert play(made, env, 41) == [200.0] * 41
     assert made.detected.tolist() == [False]
     totals = play(made, env, 6, **HARD)

@@ -17,7 +17,7 @@ class Player:
     """Plays an agent step by step, so that it can be stopped anywhere."""
 
     def __init__(self, agent: NappingAgent, seed: int = 3) -> None:
-        self.agent, self.env = agent, agent.attach(gymnasium.make("nappingrl/CartPole-v0"))
+        self.agent, self.env = agent, agent.wrap(gymnasium.make("nappingrl/CartPole-v0"))
         self.seed: int | None = seed
         self.params = CALM
         self.observation: Any = None
@@ -49,13 +49,13 @@ def test_it_goes_on_identically(tmp_path: Path, steps: int, guard: bool) -> None
     made.play(steps)
     path = made.agent.save(tmp_path / "saved")
     loaded = NappingAgent.load(path)
-    assert loaded.rule() == made.agent.rule()
+    assert loaded.describe_policy() == made.agent.describe_policy()
     assert loaded.contexts() == made.agent.contexts()
     players = Player(made.agent, 8), Player(loaded, 8)
     for player in players:
         player.enter(STORM)
     assert players[0].play(400) == players[1].play(400)
-    assert loaded.rule() == made.agent.rule() != ""
+    assert loaded.describe_policy() == made.agent.describe_policy() != ""
 
 
 def test_worlds_that_were_left_are_kept(tmp_path: Path) -> None:
@@ -64,17 +64,17 @@ def test_worlds_that_were_left_are_kept(tmp_path: Path) -> None:
     made.play(40 * 200)
     made.enter(STORM)
     made.play(600)
-    rule = made.agent.rule()
+    rule = made.agent.describe_policy()
     assert rule
     made.enter(CALM)
     made.play(800)
-    assert (made.agent.rule(), made.agent.detected.tolist()) == ("", [False])
+    assert (made.agent.describe_policy(), made.agent.detected.tolist()) == ("", [False])
     players = made, Player(NappingAgent.load(made.agent.save(tmp_path / "saved")))
     for player in players:
         player.seed = 5
         player.enter(STORM)
     assert players[0].play(300) == players[1].play(300)
-    assert players[1].agent.rule()
+    assert players[1].agent.describe_policy()
     assert players[1].agent.contexts() == players[0].agent.contexts()
     assert set(players[1].agent.contexts()) == {"novelty 1"}
 

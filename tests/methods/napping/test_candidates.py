@@ -113,7 +113,7 @@ def test_shapes_are_those_of_sb3(tmp_path: Path) -> None:
         assert (mine.shape, mine.dtype) == (theirs.shape, theirs.dtype)
         np.testing.assert_allclose(mine, theirs, atol=1e-5)
     agent.observe(three, agent.predict(three)[0], three, np.zeros(3), np.zeros(3, bool), np.zeros(3, bool))
-    watched = agent.attach(env)
+    watched = agent.wrap(env)
     observation, _ = watched.reset(seed=0)
     for _ in range(30):
         action, _ = agent.predict(observation)

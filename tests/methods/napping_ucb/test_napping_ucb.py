@@ -94,7 +94,7 @@ class Walk:
         following = self.rng.normal(0, 0.2, (2, 4)).astype(np.float32)
         no = np.zeros(2, np.bool_)
         transition = Transition(observations, decision, actions, following, np.ones(2), no, no)
-        self.method.learn(self.rows, transition, self.method.contexts.worlds > 0)
+        self.method.learn(self.rows, transition, self.method.contexts.current > 0)
         return decision.actions.tolist(), actions.tolist()
 
     def enter(self, row: int, world: int) -> None:
@@ -142,7 +142,7 @@ def test_its_principles_can_be_read_and_saved(agent: Agent, tmp_path: Path) -> N
     mine = NappingAgent(agent, domain="cartpole", method="napping-ucb", detector="given")
     env = DomainEnv("cartpole")
     env.set_params(length=3.0, force=40.0)
-    attached = mine.attach(TimeLimit(env, 200))
+    attached = mine.wrap(TimeLimit(env, 200))
     observation, _ = attached.reset(seed=1)
     mine.detector.context[:] = 1
     for _ in range(150):

@@ -5,9 +5,9 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from nappingrl._build import kernel
 from nappingrl.types import Floats
 
 FROZEN, LINEAR, QUADRATIC, REMAP, RESIDUAL = range(5)
@@ -65,7 +65,7 @@ def remaps(n_actions: int) -> list[NDArray[np.float64]]:
     return [order[None, :] for order in found]
 
 
-@njit(cache=True)
+@kernel()
 def score(kind: int, theta: Floats, z: Floats) -> float:
     """The score theta . [z, 1] or theta . [z, 1, products]."""
     d = z.shape[0]
@@ -81,7 +81,7 @@ def score(kind: int, theta: Floats, z: Floats) -> float:
     return float(value)
 
 
-@njit(cache=True)
+@kernel()
 def choose(kind: int, theta: NDArray[np.float64], z: Floats) -> int:
     """The action with the greatest score; the first of equals."""
     best, best_score = 0, -np.inf
@@ -92,7 +92,7 @@ def choose(kind: int, theta: NDArray[np.float64], z: Floats) -> int:
     return best
 
 
-@njit(cache=True)
+@kernel()
 def act_each(
     kinds: NDArray[np.int64], thetas: NDArray[np.float64], centres: NDArray[np.float64], scales: NDArray[np.float64],
     rows: NDArray[np.int64], observations: NDArray[np.float32], actions: NDArray[np.int64],

@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from nappingrl._build import kernel
 from nappingrl.types import Floats
 
 FEWEST = 8
@@ -64,7 +64,7 @@ def _quadric(states: NDArray[np.float64], centre: Floats, scale: Floats) -> NDAr
     return np.hstack([z, z[:, i] * z[:, j]])
 
 
-@njit(cache=True)
+@kernel()
 def is_beyond(surface: Surface, state: Floats) -> bool:
     """Whether a state lies beyond the border."""
     d = state.shape[0]

@@ -3,9 +3,9 @@
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from nappingrl._build import kernel
 from nappingrl.methods.foresight.policies import choose, score
 from nappingrl.methods.foresight.terminations import Endings, ending_of, last_reward
 from nappingrl.rng import draw
@@ -18,7 +18,7 @@ RETURN, REACH = 0, 1
 """What an imagined episode is judged by: its return, or (where no ending is known yet) how far about it gets."""
 
 
-@njit(cache=True)
+@kernel()
 def greatest(per_step: float, at_end: float, n_steps: int) -> float:
     """The most that so many steps can earn, if no step earns more than `per_step`, and the last one `at_end`."""
     if n_steps <= 0:
@@ -26,7 +26,7 @@ def greatest(per_step: float, at_end: float, n_steps: int) -> float:
     return max(per_step, 0.0) * (n_steps - 1) + max(per_step, at_end, 0.0)
 
 
-@njit(cache=True)
+@kernel()
 def play(
     model: Model, endings: Endings, kind: int, theta: NDArray[np.float64], is_discrete: bool, start: Floats,
     noise: NDArray[np.float64], goal: int, per_step: float, at_end: float, least: float,
@@ -70,7 +70,7 @@ def play(
     return float(total)
 
 
-@njit(cache=True)
+@kernel()
 def worth(
     model: Model, endings: Endings, kind: int, theta: NDArray[np.float64], is_discrete: bool,
     starts: NDArray[np.float64], noise: NDArray[np.float64], goal: int, per_step: float, at_end: float, least: float,
@@ -87,7 +87,7 @@ def worth(
     return float(total / n)
 
 
-@njit(cache=True)
+@kernel()
 def normal(key: np.uint64, counter: np.uint64) -> float:
     """The counter-th normal number of a stream."""
     a = (draw(key, np.uint64(2) * counter) >> np.uint64(11)) * 2.0**-53
@@ -95,7 +95,7 @@ def normal(key: np.uint64, counter: np.uint64) -> float:
     return math.sqrt(-2 * math.log(1.0 - a)) * math.cos(2 * math.pi * b)
 
 
-@njit(cache=True)
+@kernel()
 def search(
     model: Model, endings: Endings, kind: int, is_discrete: bool, starts: NDArray[np.float64],
     noise: NDArray[np.float64], goal: int, per_step: float, at_end: float, known: NDArray[np.float64],
@@ -147,7 +147,7 @@ def search(
     return float(worths[winner])
 
 
-@njit(cache=True)
+@kernel()
 def endings_of(endings: Endings, states: NDArray[np.float64], out: NDArray[np.int64], rewards: Floats) -> None:
     """The endings that hold in m states (-1: none), and the reward of each."""
     for m in range(states.shape[0]):

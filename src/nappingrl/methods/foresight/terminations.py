@@ -8,9 +8,9 @@ the centre, too, until a state beyond it is survived.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from nappingrl._build import kernel
 from nappingrl.methods.foresight.quadric import Surface, find_surface, is_beyond, no_surface
 from nappingrl.types import Floats
 from nappingrl.world_model.transitions import Seen
@@ -119,7 +119,7 @@ def _pack(
     return Endings(dims, sides, limits, rewards, bad, wanted, n_unexplained)
 
 
-@njit(cache=True)
+@kernel()
 def ending_of(endings: Endings, state: Floats) -> int:
     """Which ending holds in a state: its number, the number of them for a surface (bad, wanted), or -1."""
     n, d = endings.dims.shape
@@ -141,7 +141,7 @@ def ending_of(endings: Endings, state: Floats) -> int:
     return -1
 
 
-@njit(cache=True)
+@kernel()
 def last_reward(endings: Endings, ending: int) -> float:
     """The reward of the step that ends so."""
     n = endings.rewards.shape[0]

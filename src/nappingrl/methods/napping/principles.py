@@ -26,9 +26,9 @@ a single agent is a batch of one. Four readings of the update exist:
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from nappingrl._build import kernel
 from nappingrl.errors import check_name
 from nappingrl.methods.voronoi.sites import PAGE, Plots, Sites, add_site, grown, nearest
 from nappingrl.rng import Streams, draw
@@ -170,7 +170,7 @@ _NO_MASK = np.zeros((0, 0), np.bool_)
 # ---------------------------------------------------------------------------------------------------- Algorithm 1
 
 
-@njit(cache=True)
+@kernel()
 def _select(
     plots: Plots, book: Book, rule: int, is_same_key: bool, rows: Rows, model_states: ModelStates, wanted: Actions,
     order: Actions, mask: NDArray[np.bool_], keys: Keys, draws: Keys, actions: Actions, regions: Rows,
@@ -201,7 +201,7 @@ def _select(
             draws[row] += np.uint64(1)
 
 
-@njit(cache=True)
+@kernel()
 def _size(actions: NDArray[np.bool_]) -> int:
     size = 0
     for a in range(actions.shape[0]):
@@ -209,7 +209,7 @@ def _size(actions: NDArray[np.bool_]) -> int:
     return size
 
 
-@njit(cache=True)
+@kernel()
 def _pick(actions: NDArray[np.bool_], index: int) -> int:
     """The index-th action of a set."""
     for a in range(actions.shape[0]):
@@ -220,7 +220,7 @@ def _pick(actions: NDArray[np.bool_], index: int) -> int:
     return -1
 
 
-@njit(cache=True)
+@kernel()
 def _first(actions: NDArray[np.bool_], order: Actions) -> int:
     """The first action of a set in the given order."""
     for i in range(order.shape[0]):
@@ -232,7 +232,7 @@ def _first(actions: NDArray[np.bool_], order: Actions) -> int:
 # ---------------------------------------------------------------------------------------------------- Algorithm 2
 
 
-@njit(cache=True)
+@kernel()
 def _update(
     plots: Plots, book: Book, rule: int, rows: Rows, model_states: ModelStates, wanted: Actions, executed: Actions,
     regions: Rows, scores: Floats, thresholds: Floats, suprema: Floats, situations: Observations, n_open: Rows,
@@ -294,7 +294,7 @@ class _Principle(NamedTuple):
     j: int
 
 
-@njit(cache=True)
+@kernel()
 def _judge_printed(p: _Principle, is_open: bool, a: int, score: float, thre: float, sup: float, revised: bool) -> bool:
     """The cases of Algorithm 2 in the paper's order; True asks for a new principle."""
     best = p.best[p.j]
@@ -317,7 +317,7 @@ def _judge_printed(p: _Principle, is_open: bool, a: int, score: float, thre: flo
     return False
 
 
-@njit(cache=True)
+@kernel()
 def _judge_text(p: _Principle, is_open: bool, a: int, score: float, thre: float, sup: float) -> bool:
     """The paper's prose: a candidate stays if it is at least as good as the best and the threshold."""
     best = p.best[p.j]
@@ -334,7 +334,7 @@ def _judge_text(p: _Principle, is_open: bool, a: int, score: float, thre: float,
     return False
 
 
-@njit(cache=True)
+@kernel()
 def _judge_fallback(p: _Principle, is_open: bool, a: int, score: float, thre: float, sup: float) -> bool:
     """Each action is judged once; a new best that does not fail is kept at once, else the best of all."""
     best = p.best[p.j]
@@ -350,13 +350,13 @@ def _judge_fallback(p: _Principle, is_open: bool, a: int, score: float, thre: fl
     return False
 
 
-@njit(cache=True)
+@kernel()
 def _keep_only(candidates: NDArray[np.bool_], a: int) -> None:
     candidates[:] = False
     candidates[a] = True
 
 
-@njit(cache=True)
+@kernel()
 def _drop_other_tested(p: _Principle, a: int) -> None:
     """The other tested actions go, unless nothing would be left (the executed action may not be a candidate)."""
     left = 0

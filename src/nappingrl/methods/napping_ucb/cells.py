@@ -25,9 +25,9 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from nappingrl._build import kernel
 from nappingrl.methods.voronoi.sites import PAGE, Plots, Sites, add_site, grown, nearest
 from nappingrl.types import Actions, Flags, Floats, ModelStates, Observations, Rows
 
@@ -174,7 +174,7 @@ _NO_ACTIONS = np.zeros(0, np.int64)
 # ------------------------------------------------------------------------------------------------------- the choice
 
 
-@njit(cache=True)
+@kernel()
 def _select(
     plots: Plots, arms: Arms, shared: Shared, rows: Rows, points: ModelStates, wanted: Actions, order: Actions,
     thresholds: Floats, mask: NDArray[np.bool_], min_visits: int, explore: float, actions: Actions, cells: Rows,
@@ -210,7 +210,7 @@ def _select(
         actions[m] = own if is_noise else chosen
 
 
-@njit(cache=True)
+@kernel()
 def _worth(shared: Shared, row: int, own: int, a: int, count: int, mean: float, threshold: float) -> float:
     """What an action is expected to score in a cell."""
     together = (FIRST * threshold + shared.sums[row, a]) / (FIRST + shared.counts[row, a])
@@ -218,14 +218,14 @@ def _worth(shared: Shared, row: int, own: int, a: int, count: int, mean: float, 
     return float((OTHERS * keyed + count * mean) / (OTHERS + count))
 
 
-@njit(cache=True)
+@kernel()
 def _noise(shared: Shared, row: int) -> float:
     """The spread of scores within (cell, action)."""
     freedom, squares = shared.noise[row]
     return math.sqrt(squares / freedom) if freedom > 0 else 0.0
 
 
-@njit(cache=True)
+@kernel()
 def _count_open(plots: Plots, arms: Arms, rows: Rows, thresholds: Floats, found: Rows) -> None:
     for m in range(rows.shape[0]):
         for i in range(plots.n_sites[rows[m]]):
@@ -242,7 +242,7 @@ def _count_open(plots: Plots, arms: Arms, rows: Rows, thresholds: Floats, found:
 # -------------------------------------------------------------------------------------------------------- learning
 
 
-@njit(cache=True)
+@kernel()
 def _update(
     plots: Plots, arms: Arms, shared: Shared, rows: Rows, points: ModelStates, wanted: Actions, executed: Actions,
     cells: Rows, scores: Floats, thresholds: Floats, fails: Flags, situations: Observations,
@@ -278,7 +278,7 @@ def _update(
     return created
 
 
-@njit(cache=True)
+@kernel()
 def _differ(site: NDArray[np.float32], point: NDArray[np.float32]) -> bool:
     """Whether a new site here would be found: of equal ones the first is."""
     for k in range(site.shape[0]):  # noqa: SIM110 (numba knows no generators)

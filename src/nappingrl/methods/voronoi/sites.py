@@ -13,9 +13,9 @@ decide how long it takes, never what it finds.
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from nappingrl._build import kernel
 from nappingrl.types import Rows
 
 Book = TypeVar("Book", bound=tuple[Any, ...])
@@ -224,7 +224,7 @@ def grown(book: Book, pool: int) -> Book:
 # ------------------------------------------------------------------------------------------------------ the search
 
 
-@njit(cache=True)
+@kernel()
 def nearest(plots: Plots, row: int, query: NDArray[np.float32], wanted: int) -> int:
     """Index of the trial's site nearest to `query`, the earliest of equals; -1 if there is none.
 
@@ -261,7 +261,7 @@ def nearest(plots: Plots, row: int, query: NDArray[np.float32], wanted: int) -> 
     return found
 
 
-@njit(cache=True, fastmath=_FAST)
+@kernel(fastmath=_FAST)
 def cast_shadow(directions: NDArray[np.float32], point: NDArray[np.float32], out: NDArray[np.float32]) -> None:
     """Coordinates of a point along the directions."""
     for k in range(directions.shape[0]):
@@ -271,7 +271,7 @@ def cast_shadow(directions: NDArray[np.float32], point: NDArray[np.float32], out
         out[k] = total
 
 
-@njit(cache=True, fastmath=_FAST)
+@kernel(fastmath=_FAST)
 def squared_distance(a: NDArray[np.float32], b: NDArray[np.float32]) -> np.float32:
     """Squared Euclidean distance. Called from one place only, so that equal points give equal bits."""
     total = np.float32(0)
@@ -281,7 +281,7 @@ def squared_distance(a: NDArray[np.float32], b: NDArray[np.float32]) -> np.float
     return total
 
 
-@njit(cache=True, fastmath=_FAST)
+@kernel(fastmath=_FAST)
 def norm(point: NDArray[np.float32]) -> np.float32:
     """Euclidean length."""
     total = np.float32(0)
@@ -290,7 +290,7 @@ def norm(point: NDArray[np.float32]) -> np.float32:
     return np.float32(np.sqrt(total))
 
 
-@njit(cache=True)
+@kernel()
 def box_bound(box: NDArray[np.float32], shade: NDArray[np.float32]) -> np.float32:
     """Squared distance from a shadow to the box around a leaf's shadows."""
     total = np.float32(0)
@@ -300,7 +300,7 @@ def box_bound(box: NDArray[np.float32], shade: NDArray[np.float32]) -> np.float3
     return total
 
 
-@njit(cache=True, fastmath=_FAST)
+@kernel(fastmath=_FAST)
 def leaf_bounds(shadows: NDArray[np.float32], s: NDArray[np.float32], filled: int, out: NDArray[np.float32]) -> int:
     """Squared distance of a shadow to each of a leaf; returns the place of the least. Written out for SIMD."""
     s0, s1, s2, s3, s4, s5, s6, s7 = s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7]
@@ -318,7 +318,7 @@ def leaf_bounds(shadows: NDArray[np.float32], s: NDArray[np.float32], filled: in
 # ------------------------------------------------------------------------------------------------------ new sites
 
 
-@njit(cache=True)
+@kernel()
 def is_full(n_sites: Rows, n_leaves: Rows, pages_held: Rows, leaves_held: Rows, rows: Rows) -> bool:
     """Whether any of these trials needs another page or leaf."""
     for row in rows:  # noqa: SIM110 (numba knows no generators)
@@ -327,7 +327,7 @@ def is_full(n_sites: Rows, n_leaves: Rows, pages_held: Rows, leaves_held: Rows, 
     return False
 
 
-@njit(cache=True)
+@kernel()
 def add_site(plots: Plots, row: int, point: NDArray[np.float32], wanted: int) -> int:
     """Store a site where room was made; returns its index."""
     i: int = plots.n_sites[row]
@@ -355,7 +355,7 @@ def add_site(plots: Plots, row: int, point: NDArray[np.float32], wanted: int) ->
     return i
 
 
-@njit(cache=True)
+@kernel()
 def add_to_leaf(plots: Plots, leaf: int, i: int, shade: NDArray[np.float32]) -> None:
     """Put a shadow into a leaf that is not full, and widen its box."""
     j = plots.filled[leaf]
@@ -368,7 +368,7 @@ def add_to_leaf(plots: Plots, leaf: int, i: int, shade: NDArray[np.float32]) -> 
         plots.box[leaf, 1, k] = s if j == 0 else max(s, plots.box[leaf, 1, k])
 
 
-@njit(cache=True)
+@kernel()
 def split_leaf(plots: Plots, leaf: int, other: int) -> None:
     """Divide a full leaf across the longest side of its box; the upper half goes to another leaf."""
     side, longest = 0, np.float32(-1)

@@ -36,7 +36,7 @@ class Table:
 
     def __init__(self, levels: LevelSet | None = None, out: Path | None = None, is_dev: bool = True, **plan) -> None:
         self.now, self.trials, self.worlds = 0.0, [], []
-        is_informed, self.context = plan.pop("is_informed", False), plan.pop("world", ToyWorld)
+        is_informed, self.world = plan.pop("is_informed", False), plan.pop("world", ToyWorld)
         trial = Trial("t", levels or LevelSet(SOURCES), is_informed=is_informed)
         self.game = Game(
             3, Harness(Plan((trial,), **plan), lambda: self.now), self.make_world,
@@ -44,7 +44,7 @@ class Table:
         )  # fmt: skip
 
     def make_world(self, source: Source) -> ToyWorld:
-        self.worlds.append(self.context(source))
+        self.worlds.append(self.world(source))
         return self.worlds[-1]
 
     def ask(self, code: int, *numbers: int) -> bytes:

@@ -46,7 +46,7 @@ def passes(world: World, trajectory: int | None, rng: np.random.Generator) -> bo
         pigs = [one for one in targets.seen if one is not None and one.colour == "pig"]
         pig = pigs[rng.integers(len(pigs))]
         way = int(rng.integers(2)) if trajectory is None else trajectory
-        middle = (pig.x0 + pig.x1) / 2, (pig.y0 + pig.y1) / 2
+        middle = pig.box.centre
         shot = aim_at(middle, way, targets.bird, "official", targets.sling, scene.camera.scale)
         world.shoot(to_world(shifted(shot, targets).release, scene.camera, scene.view), shot.tap_ms)
     return world.status == "won"

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from nappingrl.domains.angrybirds.aiming import split
-from nappingrl.scripted.angrybirds import read
-from nappingrl.scripted.datalab import DataLabBrain, dynamite_shot, nearest_action, pig_shot, random_action
+from nappingrl.domains.angrybirds.layout import decode
+from nappingrl.scripted.datalab import DataLabPolicy, dynamite_shot, nearest_action, pig_shot, random_action
 from nappingrl.scripted.datalab_building import building_shot, buildings
 from nappingrl.scripted.datalab_flight import BLOCKED, COSTS, Path, Scene, make_scene, paths
 from scripted.birds_views import PIG, Thing, observe, pass_rates
@@ -20,7 +20,7 @@ TOWER: tuple[Thing, ...] = (
 
 
 def scene_of(*things: Thing, bird: str = "red") -> Scene:
-    return make_scene(read(observe(*things, bird=bird)))
+    return make_scene(decode(observe(*things, bird=bird)))
 
 
 def shot(*things: Thing, trajectory: int = LOW, bird: str = "red") -> Path:
@@ -28,7 +28,7 @@ def shot(*things: Thing, trajectory: int = LOW, bird: str = "red") -> Path:
 
 
 def act(*things: Thing, seed: int = 0) -> tuple[int, int, int]:
-    return split(DataLabBrain(np.random.default_rng(seed)).act(observe(*things)))
+    return split(DataLabPolicy(np.random.default_rng(seed)).act(observe(*things)))
 
 
 def rng() -> np.random.Generator:
@@ -56,7 +56,7 @@ def test_a_free_way_costs_nothing_and_a_block_by_its_distance() -> None:
     x, y = next(point for point in low.points if point[0] == 280)
     wood: Thing = ("wood", x, y - 5, 10, 10)
     blocked = shot(PIG, wood)
-    hit = blocked.hit(read(observe(wood)).targets[0].box)
+    hit = blocked.hit(decode(observe(wood)).targets[0].box)
     assert hit is not None
     assert hit[0] == x - 6  # a red bird's radius before the block
     distance = float(np.hypot(hit[0] - MIDDLE[0], hit[1] - MIDDLE[1])) - 6
@@ -67,7 +67,7 @@ def test_steep_ways_cost_a_fifth_more() -> None:
     high = shot(PIG, trajectory=HIGH)
     x, y = next(point for point in high.points if point[0] == 300)
     blocked = shot(PIG, ("wood", x, y - 5, 10, 10), trajectory=HIGH)
-    hit = blocked.hit(read(observe(("wood", x, y - 5, 10, 10))).targets[0].box)
+    hit = blocked.hit(decode(observe(("wood", x, y - 5, 10, 10))).targets[0].box)
     assert hit is not None
     distance = float(np.hypot(hit[0] - MIDDLE[0], hit[1] - MIDDLE[1])) - 6
     assert blocked.utility == pytest.approx(-1.2 * (distance**1.4 / 400 + 1) * COSTS["red"]["wood"], rel=1e-5)
@@ -130,7 +130,7 @@ def test_a_beam_on_two_posts_with_a_pig_below_is_shot_at() -> None:
 
 
 def test_nearest_action_has_the_nearest_aim() -> None:
-    view = read(observe(PIG, ("wood", 400, 240, 10, 10)))
+    view = decode(observe(PIG, ("wood", 400, 240, 10, 10)))
     assert split(nearest_action(view, (340.0, 237.0), LOW)) == (0, LOW, 0)
     assert split(nearest_action(view, (351.0, 237.0), HIGH)) == (0, HIGH, 15)
     assert split(nearest_action(view, (379.0, 250.0), LOW)) == (1, LOW, -25)
@@ -151,6 +151,6 @@ def test_an_empty_scene_is_no_reason_to_stop() -> None:
 
 
 def test_in_the_world_it_passes_usual_levels_and_never_learns() -> None:
-    before, after = pass_rates(DataLabBrain(rng()), "taller-slingshot", 6, 6)
+    before, after = pass_rates(DataLabPolicy(rng()), "taller-slingshot", 6, 6)
     assert before >= 0.8
     assert after <= 0.2

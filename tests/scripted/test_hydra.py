@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from nappingrl.domains.angrybirds.aiming import split
 from nappingrl.domains.angrybirds.domain import AngryBirds
+from nappingrl.domains.angrybirds.layout import ObservedLevel, Target, decode
 from nappingrl.domains.angrybirds.levels.templates import TEMPLATES
-from nappingrl.domains.angrybirds.trajectory import Box
+from nappingrl.domains.angrybirds.physics.scene import Box
 from nappingrl.domains.cartpole import CartPole
 from nappingrl.scripted import hydra_angrybirds as hydra_birds
 from nappingrl.scripted import hydra_angrybirds_model as hydra_birds_model
 from nappingrl.scripted import hydra_cartpole, load
-from nappingrl.scripted.angrybirds import Target, View, read
 from nappingrl.scripted.hydra import Beliefs, Constant, discounted, search
 
 ROW = np.array([0])
@@ -87,17 +87,17 @@ def roll(world, actions, start=(0.5, 0.4, 0.6, 0.5)):
     return np.array(states, np.float64)
 
 
-def play_cartpole(brain, world, n_episodes):
+def play_cartpole(policy, world, n_episodes):
     rng, lengths = np.random.default_rng(1), []
     for _ in range(n_episodes):
         world.reset(ROW, rng.random((1, 4)))
         seen, ended, length = world.observe(ROW)[0], False, 0
         while not ended:
-            action = brain.act(seen)
+            action = policy.act(seen)
             _, terminated = world.step(ROW, np.array([action]))
             following, length = world.observe(ROW)[0], length + 1
             ended = bool(terminated[0]) or length == CartPole.horizon
-            brain.learn(seen, action, following, 1.0, ended, True)
+            policy.learn(seen, action, following, 1.0, ended, True)
             seen = following
         lengths.append(length)
     return lengths
@@ -138,17 +138,17 @@ def test_repair_finds_the_one_constant_that_changed(name, value, change):
 
 
 def test_it_balances_in_the_world_it_knows_and_believes_nothing_else():
-    brain = hydra_cartpole.HydraCartPoleBrain(np.random.default_rng(0))
-    assert play_cartpole(brain, cartpole(), 5) == [200] * 5
-    assert brain.beliefs.changes() == {}
+    policy = hydra_cartpole.HydraCartPolePolicy(np.random.default_rng(0))
+    assert play_cartpole(policy, cartpole(), 5) == [200] * 5
+    assert policy.beliefs.changes() == {}
 
 
 def test_it_fails_once_with_a_heavy_cart_and_then_knows_its_mass():
-    brain = hydra_cartpole.HydraCartPoleBrain(np.random.default_rng(0))
-    first, *others = play_cartpole(brain, cartpole(masscart=3.0), 4)
+    policy = hydra_cartpole.HydraCartPolePolicy(np.random.default_rng(0))
+    first, *others = play_cartpole(policy, cartpole(masscart=3.0), 4)
     assert first < 195
     assert others == [200] * 3
-    assert brain.beliefs.changes() == {"masscart": 2.0}
+    assert policy.beliefs.changes() == {"masscart": 2.0}
 
 
 def test_no_plan_where_nothing_helps():
@@ -170,17 +170,17 @@ def angry(template, novelty=None):
     return world
 
 
-def play_birds(brain, world, n_levels, detected=False):
+def play_birds(policy, world, n_levels, detected=False):
     """Per level: whether it was passed, and (observation, action) of each shot."""
     rng, levels = np.random.default_rng(2), []
     for _ in range(n_levels):
         world.reset(ROW, rng.random((1, 2)))
         seen, ended, shots = world.observe(ROW)[0].copy(), False, []
         while not ended:
-            action = brain.act(seen)
+            action = policy.act(seen)
             rewards, terminated = world.step(ROW, np.array([action]))
             following, ended = world.observe(ROW)[0].copy(), bool(terminated[0])
-            brain.learn(seen, action, following, float(rewards[0]), ended, detected)
+            policy.learn(seen, action, following, float(rewards[0]), ended, detected)
             shots.append((seen, action, following))
             seen = following
         levels.append((rewards[0] > 0, shots))
@@ -188,19 +188,19 @@ def play_birds(brain, world, n_levels, detected=False):
 
 
 def hydra():
-    return hydra_birds.HydraBirdsBrain(np.random.default_rng(0))
+    return hydra_birds.HydraBirdsPolicy(np.random.default_rng(0))
 
 
 def make_view(*targets):
     things = tuple(Target(i, kind, Box(*box)) for i, (kind, box) in enumerate(targets))
-    return View(things, Box(92, 248, 104, 286), 1, "red", 1, 1)
+    return ObservedLevel(things, Box(92, 248, 104, 286), 1, "red", 1, 1)
 
 
 @pytest.mark.parametrize("trajectory", [0, 1])
 def test_the_flight_of_the_model_is_that_of_the_world(trajectory):
     world = angry("green-egg")
     world.reset(ROW, np.array([[0.0, 0.3]]))
-    setting = hydra_birds_model.Setting(read(world.observe(ROW)[0]))
+    setting = hydra_birds_model.Setting(decode(world.observe(ROW)[0]))
     option = next(o for o in setting.options() if o.target.kind == "pig" and o.trajectory == trajectory)
     path = setting.shoot(setting.launch(option), CONSTANTS).path
     world.step(ROW, np.array([option.action]))
@@ -229,7 +229,7 @@ def test_inconsistency_of_a_shot_by_hand():
     killed = hydra_birds_model.Outcome(np.array([True, False, False]), path)
     missed = hydra_birds_model.Outcome(np.array([False, False, False]), path)
     broken = hydra_birds_model.Outcome(np.array([False, True, True]), path)
-    no_pig = View(before.targets[1:], before.sling, 0, "", 0, 0)
+    no_pig = ObservedLevel(before.targets[1:], before.sling, 0, "", 0, 0)
     wood_rolled = make_view(*[(t.kind, (t.box.left + 9 * (t.kind == "wood"), *_rest(t))) for t in before.targets])
     assert hydra_birds.inconsistency(setting, missed, before) == 0
     assert hydra_birds.inconsistency(setting, killed, no_pig) == 10  # pixels from the path's end to the pig
@@ -246,44 +246,44 @@ def _rest(target):
 
 @pytest.mark.parametrize("template", list(TEMPLATES))
 def test_it_passes_the_levels_it_knows_and_foresees_them(template):
-    brain = hydra()
-    levels = play_birds(brain, angry(template), 4)
+    policy = hydra()
+    levels = play_birds(policy, angry(template), 4)
     assert [is_passed for is_passed, _ in levels] == [True] * 4
-    assert not brain.believes_in_novelty
-    assert brain.beliefs.changes() == {}
+    assert not policy.believes_in_novelty
+    assert policy.beliefs.changes() == {}
 
 
 def test_three_novel_levels_are_a_novelty_and_repairs_are_few():
-    brain, world = hydra(), angry("bird-likes-pig", "bird-likes-pig")
+    policy, world = hydra(), angry("bird-likes-pig", "bird-likes-pig")
     believed = []
     for _ in range(9):
-        play_birds(brain, world, 1)
-        believed.append((brain.believes_in_novelty, brain.n_repairs))
+        play_birds(policy, world, 1)
+        believed.append((policy.believes_in_novelty, policy.n_repairs))
     assert believed[:3] == [(False, 0), (False, 0), (True, 1)]
     assert believed[-1] == (True, 5)
 
 
 def test_a_novelty_that_is_told_is_believed_at_once():
-    brain = hydra()
-    play_birds(brain, angry("bird-likes-pig", "bird-likes-pig"), 1, detected=True)
-    assert (brain.believes_in_novelty, brain.n_repairs) == (True, 1)
+    policy = hydra()
+    play_birds(policy, angry("bird-likes-pig", "bird-likes-pig"), 1, detected=True)
+    assert (policy.believes_in_novelty, policy.n_repairs) == (True, 1)
 
 
 def test_a_pig_too_tough_for_birds_is_blown_up():
-    brain = hydra()
-    brain.beliefs.multiples = (0, 4, 0)
-    levels = play_birds(brain, angry("bird-likes-pig", "bird-likes-pig"), 4)
+    policy = hydra()
+    policy.beliefs.multiples = (0, 4, 0)
+    levels = play_birds(policy, angry("bird-likes-pig", "bird-likes-pig"), 4)
     assert sum(is_passed for is_passed, _ in levels) >= 3
     for _, ((seen, _, following), *_) in levels:
-        assert read(seen).of_kind("tnt")
-        assert not read(following).of_kind("tnt")
+        assert decode(seen).of_kind("tnt")
+        assert not decode(following).of_kind("tnt")
 
 
 def test_with_no_pig_left_it_shoots_at_what_it_does_not_know():
     levels = play_birds(hydra(), angry("bone", "bone"), 3)
     for is_passed, shots in levels:
         seen, action, _ = shots[-1]
-        target = next(one for one in read(seen).targets if one.slot == split(action)[0])
+        target = next(one for one in decode(seen).targets if one.slot == split(action)[0])
         assert is_passed
         assert target.kind == "other"
 
@@ -295,10 +295,10 @@ def test_wood_in_the_way_is_seen_and_shot_over():
 
 
 def test_with_nothing_to_see_it_still_shoots_and_learns():
-    brain, nothing = hydra(), np.zeros(AngryBirds.observation_low.shape, np.float32)
-    assert brain.act(nothing) in range(len(AngryBirds.action_names))
-    brain.learn(nothing, 0, nothing, 0.0, True, True)
-    assert brain.beliefs.changes() == {}
+    policy, nothing = hydra(), np.zeros(AngryBirds.observation_low.shape, np.float32)
+    assert policy.act(nothing) in range(len(AngryBirds.action_names))
+    policy.learn(nothing, 0, nothing, 0.0, True, True)
+    assert policy.beliefs.changes() == {}
 
 
 @pytest.mark.parametrize("domain", ["cartpole", "angrybirds"])

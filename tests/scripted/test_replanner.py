@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nappingrl.scripted.replanner import LEAST_SPREADS, ReplannerBrain
+from nappingrl.scripted.replanner import LEAST_SPREADS, ReplannerPolicy
 from nappingrl.scripted.replanner_changes import Cusum, Monitor
 from scripted.birds_views import PIG, SLING, observe, pass_rates, shoot
 
@@ -15,12 +15,12 @@ EGG = ("pig", 290.0, 270.0, 8.0, 15.0)
 SCENE = observe(PIG, TNT, NEAR, FAR)
 
 
-def at_home(scene: np.ndarray = SCENE, n: int = 10) -> ReplannerBrain:
-    """A brain that has passed some usual levels."""
-    brain = ReplannerBrain(np.random.default_rng(0))
+def at_home(scene: np.ndarray = SCENE, n: int = 10) -> ReplannerPolicy:
+    """A policy that has passed some usual levels."""
+    policy = ReplannerPolicy(np.random.default_rng(0))
     for _ in range(n):
-        assert shoot(brain, scene, is_hit=True, detected=False) == (0, 0, 0)
-    return brain
+        assert shoot(policy, scene, is_hit=True, detected=False) == (0, 0, 0)
+    return policy
 
 
 def test_cusum_hears_a_step_up_and_a_step_down() -> None:
@@ -55,31 +55,31 @@ def test_a_feature_that_fires_before_the_novelty_is_dropped() -> None:
 
 
 def test_costs_follow_success() -> None:
-    brain = at_home()
-    assert brain.cost(("pig", 0, 0)) < brain.cost(("pig", 0, 1)) < brain.cost(("tnt", 0, 0))
-    assert brain.cost(("tnt", 0, 0)) < brain.cost(("platform", 0, 0)) == brain.cost(("platform", 1, 0))
-    before = brain.cost(("pig", 0, 0))
-    shoot(brain, SCENE, is_hit=False)
-    assert brain.cost(("pig", 0, 0)) > before
+    policy = at_home()
+    assert policy.cost(("pig", 0, 0)) < policy.cost(("pig", 0, 1)) < policy.cost(("tnt", 0, 0))
+    assert policy.cost(("tnt", 0, 0)) < policy.cost(("platform", 0, 0)) == policy.cost(("platform", 1, 0))
+    before = policy.cost(("pig", 0, 0))
+    shoot(policy, SCENE, is_hit=False)
+    assert policy.cost(("pig", 0, 0)) > before
 
 
 def test_one_failure_is_forgiven_and_all_operators_are_tried_in_the_end() -> None:
-    brain = at_home()
-    assert shoot(brain, SCENE, is_hit=False) == (0, 0, 0)
-    assert shoot(brain, SCENE, is_hit=False) == (0, 0, 0)
-    tried = {shoot(brain, SCENE, is_hit=False)[:2] for _ in range(14)}
+    policy = at_home()
+    assert shoot(policy, SCENE, is_hit=False) == (0, 0, 0)
+    assert shoot(policy, SCENE, is_hit=False) == (0, 0, 0)
+    tried = {shoot(policy, SCENE, is_hit=False)[:2] for _ in range(14)}
     assert tried == {(slot, trajectory) for slot in range(4) for trajectory in range(2)}
 
 
 def test_what_works_is_kept_through_a_failure() -> None:
-    brain = at_home()
+    policy = at_home()
     shots = []
     for _ in range(20):
-        is_far = brain.act(SCENE) // 14 == 3
-        shots.append(shoot(brain, SCENE, is_hit=is_far))
+        is_far = policy.act(SCENE) // 14 == 3
+        shots.append(shoot(policy, SCENE, is_hit=is_far))
     assert shots[-5:] == [(3, 0, 0)] * 5
-    shoot(brain, SCENE, is_hit=False)
-    assert shoot(brain, SCENE, is_hit=True) == (3, 0, 0)
+    shoot(policy, SCENE, is_hit=False)
+    assert shoot(policy, SCENE, is_hit=True) == (3, 0, 0)
 
 
 def test_another_slingshot_casts_doubt_at_once() -> None:
@@ -91,32 +91,32 @@ def test_another_slingshot_casts_doubt_at_once() -> None:
 
 
 def test_what_has_a_pigs_colour_but_not_its_size_is_no_pig() -> None:
-    brain = at_home(observe(PIG, NEAR))
-    assert shoot(brain, observe(EGG, PIG, NEAR), is_hit=True) == (1, 0, 0)
+    policy = at_home(observe(PIG, NEAR))
+    assert shoot(policy, observe(EGG, PIG, NEAR), is_hit=True) == (1, 0, 0)
 
 
 def test_a_goal_that_is_no_pig_must_be_something_unfamiliar() -> None:
-    brain = at_home(observe(PIG, NEAR))
+    policy = at_home(observe(PIG, NEAR))
     bone = ("other", 280.0, 280.0, 16.0, 5.0)
-    assert shoot(brain, observe(PIG, NEAR, bone, goals=2), is_hit=True)[0] == 0
-    assert shoot(brain, observe(None, NEAR, bone, goals=1), is_hit=True)[0] == 2
+    assert shoot(policy, observe(PIG, NEAR, bone, goals=2), is_hit=True)[0] == 0
+    assert shoot(policy, observe(None, NEAR, bone, goals=1), is_hit=True)[0] == 2
 
 
 def test_restless_sizes_of_the_slingshot_are_not_listened_to() -> None:
-    brain = at_home(n=9)
-    assert set(brain.monitor.features) == set(LEAST_SPREADS)
+    policy = at_home(n=9)
+    assert set(policy.monitor.features) == set(LEAST_SPREADS)
     left, top, width, height = SLING
-    shoot(brain, observe(PIG, TNT, NEAR, FAR, sling=(left, top, width, height + 9)), is_hit=True, detected=False)
-    assert set(LEAST_SPREADS) - set(brain.monitor.features) == {"sling height"}
+    shoot(policy, observe(PIG, TNT, NEAR, FAR, sling=(left, top, width, height + 9)), is_hit=True, detected=False)
+    assert set(LEAST_SPREADS) - set(policy.monitor.features) == {"sling height"}
 
 
 def test_an_empty_scene_is_no_reason_to_stop() -> None:
-    brain = at_home()
-    assert shoot(brain, observe(), is_hit=False) == (0, 0, 0)
+    policy = at_home()
+    assert shoot(policy, observe(), is_hit=False) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("novelty", ["taller-slingshot", "bone"])
 def test_in_the_world_it_recovers(novelty: str) -> None:
-    before, after = pass_rates(ReplannerBrain(np.random.default_rng(0)), novelty, 10, 24)
+    before, after = pass_rates(ReplannerPolicy(np.random.default_rng(0)), novelty, 10, 24)
     assert before >= 0.8
     assert after >= 0.8

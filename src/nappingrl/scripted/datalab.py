@@ -9,10 +9,12 @@ from math import hypot
 import numpy as np
 
 from nappingrl.domains.angrybirds.aiming import OFFSETS, TRAJECTORIES, join
-from nappingrl.scripted.angrybirds import BirdsPlayer, Target, View, read
+from nappingrl.domains.angrybirds.layout import ObservedLevel, Target, decode
+from nappingrl.domains.angrybirds.physics.scene import Point
+from nappingrl.scripted.angrybirds import ScriptedBirdsAgent
 from nappingrl.scripted.base import Observation, ScriptedPolicy
 from nappingrl.scripted.datalab_building import PIG, building_shot
-from nappingrl.scripted.datalab_flight import Path, Point, Scene, make_scene, paths
+from nappingrl.scripted.datalab_flight import Path, Scene, make_scene, paths
 
 LEAST_BUILDING = 1000.0
 """A building is worth a shot only from this utility on."""
@@ -71,7 +73,7 @@ def _blast(scene: Scene, tnt: Target) -> float:
     return pigs + blocks + others
 
 
-def nearest_action(view: View, point: Point, trajectory: int) -> int:
+def nearest_action(view: ObservedLevel, point: Point, trajectory: int) -> int:
     """The action on a trajectory whose aim is nearest to a point of the screen."""
     aims = [
         (_distance((target.box.centre[0] + offset, target.box.centre[1]), point), target.slot, offset)
@@ -86,12 +88,12 @@ def _distance(one: Point, other: Point) -> float:
     return hypot(one[0] - other[0], one[1] - other[1])
 
 
-class DataLabBrain(ScriptedPolicy):
+class DataLabPolicy(ScriptedPolicy):
     """The strategies, without memory."""
 
     def act(self, observation: Observation) -> int:
         """The shot of the strategy that promises most; of equals the earlier; if none has one, a shot at random."""
-        scene = make_scene(read(observation))
+        scene = make_scene(decode(observation))
         building = building_shot(scene, self.rng)
         if building is not None and building[0] < LEAST_BUILDING:
             building = None
@@ -122,8 +124,8 @@ def _degrees(scene: Scene, target: Target, trajectory: int, offset: int) -> floa
     return next((path.degrees for path in ways if path.trajectory == trajectory), 0.0)
 
 
-class DataLab(BirdsPlayer):
+class DataLab(ScriptedBirdsAgent):
     """Pigs, buildings and dynamite, by their utility."""
 
     name = "datalab"
-    brain = DataLabBrain
+    policy = DataLabPolicy

@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import atan, degrees, hypot, radians, sqrt, tan
 
-from nappingrl.domains.angrybirds.physics.scene import PIXELS
-from nappingrl.domains.angrybirds.trajectory import LOW, Box
-from nappingrl.scripted.angrybirds import Target, View
-
-Point = tuple[float, float]
+from nappingrl.domains.angrybirds.layout import ObservedLevel, Target
+from nappingrl.domains.angrybirds.physics.scene import PIXELS, Box, Point
+from nappingrl.domains.angrybirds.trajectory import LOW
 
 SPEED = 2.74815
 """In slingshot units, where gravity is 1."""
@@ -38,7 +36,7 @@ _STEEP, _STEEP_FACTOR = 50.0, 1.2
 class Scene:
     """A view as DataLab has it: all in boxes, platforms reaching down to the bottom of the screen."""
 
-    view: View
+    view: ObservedLevel
     bird: str
     blocks: tuple[Target, ...]
     platforms: tuple[Box, ...]
@@ -54,7 +52,7 @@ class Scene:
         return self.view.of_kind("pig")
 
 
-def make_scene(view: View) -> Scene:
+def make_scene(view: ObservedLevel) -> Scene:
     """What DataLab makes of a view; what has no known colours it does not see at all."""
     blocks = tuple(target for target in view.targets if target.kind in COSTS["red"])
     stretched = (Box(one.box.left, one.box.top, one.box.right, PIXELS[1]) for one in view.of_kind("platform"))

@@ -5,8 +5,10 @@ from math import inf
 import numpy as np
 
 from nappingrl.domains.angrybirds.aiming import join, split
-from nappingrl.domains.angrybirds.trajectory import LOW, Box
-from nappingrl.scripted.angrybirds import BirdsPlayer, View, read
+from nappingrl.domains.angrybirds.layout import ObservedLevel, decode
+from nappingrl.domains.angrybirds.physics.scene import Box
+from nappingrl.domains.angrybirds.trajectory import LOW
+from nappingrl.scripted.angrybirds import ScriptedBirdsAgent
 from nappingrl.scripted.base import Observation, ScriptedPolicy
 from nappingrl.scripted.hydra import Beliefs
 from nappingrl.scripted.hydra_angrybirds_model import CONSTANTS, Option, Outcome, Setting, gap, whole
@@ -21,7 +23,7 @@ MOVED = 3.0
 """Pixels by which a box has changed where something must have happened to it."""
 
 
-def inconsistency(setting: Setting, outcome: Outcome, after: View) -> float:
+def inconsistency(setting: Setting, outcome: Outcome, after: ObservedLevel) -> float:
     """How badly the model foresaw a shot: the worst of the bird's path, the pigs and the blocks.
 
     Path: how far it stays, in pixels, from everything that was disturbed. Pigs: 50 for each that lives where its death
@@ -46,7 +48,7 @@ def _wrong_blocks(foreseen: Flags, gone: Flags) -> float:
     return WRONG * float((foreseen & ~gone).sum()) / int(foreseen.sum()) if foreseen.any() else 0.0
 
 
-class HydraBirdsBrain(ScriptedPolicy):
+class HydraBirdsPolicy(ScriptedPolicy):
     """A model of shots, how well it did of late, and whether that is believed to be a novelty."""
 
     def __init__(self, rng: np.random.Generator) -> None:
@@ -60,7 +62,7 @@ class HydraBirdsBrain(ScriptedPolicy):
 
     def act(self, observation: Observation) -> int:
         """A shot that kills a pig in the model; else any pig, or something unknown, on the low arc."""
-        view = read(observation)
+        view = decode(observation)
         option = _plan(Setting(view), self.beliefs.values())
         if option is not None:
             return option.action
@@ -72,7 +74,7 @@ class HydraBirdsBrain(ScriptedPolicy):
         self, observation: Observation, action: int, following: Observation, reward: float, ended: bool, detected: bool
     ) -> None:
         """Compare the shot with the model's; after a level, see whether it was novel and repair the model."""
-        view, after = read(observation), read(following)
+        view, after = decode(observation), decode(following)
         self._has_unknown |= bool(view.of_kind("other"))
         slot, trajectory, offset = split(action)
         target = next((one for one in view.targets if one.slot == slot), None)
@@ -117,8 +119,8 @@ def _plan(setting: Setting, constants: Floats) -> Option | None:
     return best
 
 
-class HydraBirds(BirdsPlayer):
+class HydraBirds(ScriptedBirdsAgent):
     """HYDRA's agent for Angry Birds."""
 
     name = "hydra"
-    brain = HydraBirdsBrain
+    policy = HydraBirdsPolicy

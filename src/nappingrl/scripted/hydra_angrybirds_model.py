@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from nappingrl._build import kernel
 from nappingrl.domains.angrybirds import aiming as aim
-from nappingrl.domains.angrybirds.physics.scene import GROUND, LAUNCH_SPEED, PIXELS, Camera
+from nappingrl.domains.angrybirds.layout import CLASSES, ObservedLevel, Target
+from nappingrl.domains.angrybirds.physics.scene import GROUND, LAUNCH_SPEED, PIXELS, Box, Camera
 from nappingrl.domains.angrybirds.physics.sizes import SPRITE_SIZES
-from nappingrl.domains.angrybirds.trajectory import Box
-from nappingrl.scripted.angrybirds import Target, View
 from nappingrl.scripted.hydra import Constant
 from nappingrl.types import Flags, Floats
 
@@ -42,9 +41,8 @@ _DAMAGE = {
 }
 """How much of its speed a bird turns against a block, by the bird's colour."""
 
-KINDS = (*aim.CLASSES, "other")
-_PIG = KINDS.index("pig")
-_SOLID = KINDS.index("platform"), KINDS.index("tnt")
+_PIG = CLASSES.index("pig")
+_SOLID = CLASSES.index("platform"), CLASSES.index("tnt")
 """What a bird does not fly on through: a platform, and what explodes."""
 _GROUND_ROW = Camera().to_pixels(0.0, GROUND)[1]
 _TIME_STEP = 0.025
@@ -86,12 +84,12 @@ class Option:
 class Setting:
     """A view, as the model needs it: the same for all shots that can be made in it."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: ObservedLevel) -> None:
         self.view = view
         self.sling = whole(view.sling)
         boxes = [whole(target.box) for target in view.targets]
         self.boxes = np.array([(b.left, b.top, b.right, b.bottom) for b in boxes], np.float64).reshape(-1, 4)
-        self.kinds = np.array([KINDS.index(target.kind) for target in view.targets], np.int64)
+        self.kinds = np.array([CLASSES.index(target.kind) for target in view.targets], np.int64)
         harm = _DAMAGE.get(view.bird, _DAMAGE["red"])
         self._weakness = np.array([_weakness(target, harm) for target in view.targets])
         self._radius = _radius(view.bird)

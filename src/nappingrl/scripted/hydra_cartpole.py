@@ -102,7 +102,7 @@ def inconsistency(constants: Floats, observed: States, actions: Actions) -> floa
     return discounted(np.sqrt(((simulated - observed) ** 2).sum(axis=1)))
 
 
-class HydraCartPoleBrain(ScriptedPolicy):
+class HydraCartPolePolicy(ScriptedPolicy):
     """A plan, the beliefs it was made with, and what was seen since."""
 
     def __init__(self, rng: np.random.Generator) -> None:
@@ -159,7 +159,7 @@ class HydraCartPole(ScriptedAgent):
     """HYDRA's agent for CartPole."""
 
     name = "hydra"
-    brain = HydraCartPoleBrain
+    policy = HydraCartPolePolicy
 
     def __init__(self) -> None:
         super().__init__(len(CartPole.action_names), CartPole.observation_low.shape)

@@ -11,10 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from nappingrl.domains.angrybirds.aiming import TRAJECTORIES, join, split
-from nappingrl.domains.angrybirds.trajectory import Box
-from nappingrl.scripted.angrybirds import BirdsPlayer, View, read
+from nappingrl.domains.angrybirds.layout import ObservedLevel, decode
+from nappingrl.domains.angrybirds.physics.scene import Box
+from nappingrl.scripted.angrybirds import ScriptedBirdsAgent
 from nappingrl.scripted.base import Observation
-from nappingrl.scripted.naive import NaiveBrain
+from nappingrl.scripted.naive import NaivePolicy
 
 DELAYS = (0, 2, 4)
 """Seconds; ours, the paper gives none."""
@@ -36,7 +37,7 @@ def is_round(box: Box) -> bool:
     return abs(box.width - box.height) < 0.5
 
 
-class NaiveAdaptationBrain(NaiveBrain):
+class NaiveAdaptationPolicy(NaivePolicy):
     """Keeps one triplet as long as each of its shots destroys something that must be destroyed."""
 
     def __init__(self, rng: np.random.Generator) -> None:
@@ -52,7 +53,7 @@ class NaiveAdaptationBrain(NaiveBrain):
         It is written for outlines with corners: a slingshot that is given as a circle breaks its reading of the scene,
         and its bird is wasted.
         """
-        view = read(observation)
+        view = decode(observation)
         self._shot = None
         if is_round(view.sling):
             return BLIND
@@ -66,18 +67,18 @@ class NaiveAdaptationBrain(NaiveBrain):
     ) -> None:
         """A triplet that destroyed nothing is given up, one that did is kept."""
         self._is_searching = detected
-        before = read(observation)
+        before = decode(observation)
         if not detected or is_round(before.sling):
             return
         shot = self._shot or Triplet(*split(action)[:2], DELAYS[0])
-        if reward > 0 or read(following).goals < before.goals:
+        if reward > 0 or decode(following).goals < before.goals:
             self._kept = shot
             self._failed.discard(shot)
         else:
             self._kept = None if shot == self._kept else self._kept
             self._failed.add(shot)
 
-    def _choose(self, view: View) -> Triplet | None:
+    def _choose(self, view: ObservedLevel) -> Triplet | None:
         """The kept triplet where its object is there, else the first that has not failed; all failed: all over."""
         possible = list(_triplets(view))
         if self._kept in possible:
@@ -87,14 +88,14 @@ class NaiveAdaptationBrain(NaiveBrain):
         return next((triplet for triplet in possible if triplet not in self._failed), None)
 
 
-def _triplets(view: View) -> Iterator[Triplet]:
+def _triplets(view: ObservedLevel) -> Iterator[Triplet]:
     """All triplets of a scene: the object changes first, then the trajectory, then the delay."""
     for delay, trajectory, target in product(DELAYS, range(len(TRAJECTORIES)), view.targets):
         yield Triplet(target.slot, trajectory, delay)
 
 
-class NaiveAdaptation(BirdsPlayer):
+class NaiveAdaptation(ScriptedBirdsAgent):
     """Naive, and one remembered triplet."""
 
     name = "naive-adaptation"
-    brain = NaiveAdaptationBrain
+    policy = NaiveAdaptationPolicy

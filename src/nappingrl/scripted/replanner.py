@@ -10,8 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from nappingrl.domains.angrybirds.aiming import TRAJECTORIES, join
-from nappingrl.domains.angrybirds.trajectory import LOW, Box
-from nappingrl.scripted.angrybirds import BirdsPlayer, Target, View, read
+from nappingrl.domains.angrybirds.layout import ObservedLevel, Target, decode
+from nappingrl.domains.angrybirds.physics.scene import Box
+from nappingrl.domains.angrybirds.trajectory import LOW
+from nappingrl.scripted.angrybirds import ScriptedBirdsAgent
 from nappingrl.scripted.base import Observation, ScriptedPolicy
 from nappingrl.scripted.replanner_changes import Monitor
 
@@ -68,7 +70,7 @@ class Looks:
     def __init__(self) -> None:
         self._sizes: dict[str, tuple[float, float, float, float]] = {}
 
-    def add(self, view: View) -> None:
+    def add(self, view: ObservedLevel) -> None:
         """Take in the sizes of a usual scene."""
         for target in view.targets:
             width, height = target.box.width, target.box.height
@@ -91,7 +93,7 @@ def _is_within(size: float, least: float, most: float) -> bool:
     return min(least, most - 1) - 0.5 < size < max(most, least + 1) + 0.5
 
 
-class ReplannerBrain(ScriptedPolicy):
+class ReplannerPolicy(ScriptedPolicy):
     """Statistics of operators, and a monitor that says when not to trust them."""
 
     def __init__(self, rng: np.random.Generator) -> None:
@@ -105,7 +107,7 @@ class ReplannerBrain(ScriptedPolicy):
 
     def act(self, observation: Observation) -> int:
         """The operator of the least cost; of equals the one whose object is nearest to a pig."""
-        view = read(observation)
+        view = decode(observation)
         self._seeks_opportunities |= view.goals > view.pigs
         operators = self._operators(view)
         if not operators:
@@ -128,7 +130,7 @@ class ReplannerBrain(ScriptedPolicy):
         if self._shot is None:
             return
         operator, target = self._shot
-        before, after = read(observation), read(following)
+        before, after = decode(observation), decode(following)
         n_destroyed = before.goals - after.goals
         is_success = n_destroyed > 0 or reward > 0
         record = self._records.setdefault(operator, Record())
@@ -155,7 +157,7 @@ class ReplannerBrain(ScriptedPolicy):
                 record.fade()
         self._seeks_opportunities |= "unfamiliar objects" in changes
 
-    def _operators(self, view: View) -> dict[Operator, Target]:
+    def _operators(self, view: ObservedLevel) -> dict[Operator, Target]:
         """All that can be done in a scene, and to which object."""
         places: dict[str, int] = {}
         operators = {}
@@ -183,8 +185,8 @@ def _between(one: Box, other: Box) -> float:
     return float(np.hypot(one.centre[0] - other.centre[0], one.centre[1] - other.centre[1]))
 
 
-class Replanner(BirdsPlayer):
+class Replanner(ScriptedBirdsAgent):
     """Plans by success rates, and doubts them when the world changes."""
 
     name = "replanner"
-    brain = ReplannerBrain
+    policy = ReplannerPolicy

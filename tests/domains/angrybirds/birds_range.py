@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from math import cos, hypot, radians, sin
 
-from nappingrl.domains.angrybirds.novelties.base import Change
+from nappingrl.domains.angrybirds.aiming import Targets
+from nappingrl.domains.angrybirds.ground_truth.state import ground_truth
+from nappingrl.domains.angrybirds.physics.change import Change
 from nappingrl.domains.angrybirds.physics.scene import Item, Level, Scene, Thing
 from nappingrl.domains.angrybirds.physics.sizes import SPRITE_SIZES
 from nappingrl.domains.angrybirds.physics.world import World
@@ -115,3 +117,20 @@ class Log:
         before = self.life(id_)
         self.step_until(lambda: self.life(id_) < before, most)
         return before - self.life(id_), self.speed(self.bird, -2)
+
+
+def targets_of(scene: Scene) -> Targets:
+    targets = Targets()
+    targets.update(ground_truth(scene, dev=False))
+    return targets
+
+
+def mixed() -> Level:
+    """One of each class, the classes not in the order of x."""
+    return level(
+        platform(-7, 2), Item("block", "RectFat", -5, -3.28, material="stone"),
+        Item("block", "RectFat", -3, -3.28, material="ice"), Item("block", "RectFat", 1, -3.28, material="wood"),
+        Item("block", "RectFat", -1, -3.28, material="wood"), Item("tnt", "TNT", 5, -3.17),
+        Item("pig", "BasicMedium", 8, -3.12), Item("pig", "BasicSmall", 6.5, -3.28),
+        birds=("BirdYellow", "BirdRed", "BirdRed"), has_far_pig=False,
+    )  # fmt: skip

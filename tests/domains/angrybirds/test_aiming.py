@@ -1,4 +1,4 @@
-"""Actions: an object, low or high, and an offset; slots that keep their objects; and what is observed."""
+"""Actions (object, trajectory, offset) and slots that keep their objects."""
 
 from dataclasses import replace
 
@@ -7,13 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domains.angrybirds.birds_range import Log, level, platform, release
+from domains.angrybirds.birds_range import level, mixed, targets_of
 from nappingrl.domains.angrybirds.aiming import (
     ACTION_NAMES,
     N_ACTIONS,
-    N_OBSERVATIONS,
-    N_SLOTS,
-    OBSERVATION_NAMES,
     OFFSETS,
     PER_OBJECT,
     Targets,
@@ -22,26 +19,10 @@ from nappingrl.domains.angrybirds.aiming import (
     to_world,
 )
 from nappingrl.domains.angrybirds.ground_truth.state import ground_truth
-from nappingrl.domains.angrybirds.physics.scene import Camera, Item, Level, Scene, View
+from nappingrl.domains.angrybirds.layout import N_SLOTS
+from nappingrl.domains.angrybirds.physics.scene import Box, Camera, Item, Scene, View
 from nappingrl.domains.angrybirds.physics.world import World
-from nappingrl.domains.angrybirds.trajectory import Box, make_planner
-
-
-def targets_of(scene: Scene) -> Targets:
-    targets = Targets()
-    targets.update(ground_truth(scene, dev=False))
-    return targets
-
-
-def mixed() -> Level:
-    """One of each class, the classes not in the order of x."""
-    return level(
-        platform(-7, 2), Item("block", "RectFat", -5, -3.28, material="stone"),
-        Item("block", "RectFat", -3, -3.28, material="ice"), Item("block", "RectFat", 1, -3.28, material="wood"),
-        Item("block", "RectFat", -1, -3.28, material="wood"), Item("tnt", "TNT", 5, -3.17),
-        Item("pig", "BasicMedium", 8, -3.12), Item("pig", "BasicSmall", 6.5, -3.28),
-        birds=("BirdYellow", "BirdRed", "BirdRed"), has_far_pig=False,
-    )  # fmt: skip
+from nappingrl.domains.angrybirds.trajectory import make_planner
 
 
 def sent(scene: Scene, action: int, planner: str = "official") -> tuple[tuple[float, float], int]:
@@ -70,7 +51,6 @@ def test_split_and_join(action: int) -> None:
 def test_names_are_all_different() -> None:
     assert len(set(ACTION_NAMES)) == N_ACTIONS
     assert ACTION_NAMES[0] == "object 1 low +0"
-    assert len(set(OBSERVATION_NAMES)) == N_OBSERVATIONS
 
 
 # Slots ---------------------------------------------------------------------------------------------------------------
@@ -80,8 +60,8 @@ def test_order_is_by_class_then_from_left_to_right() -> None:
     targets = targets_of(World(mixed()).scene())
     seen = [one for one in targets.seen if one is not None]
     assert [one.colour for one in seen] == ["pig", "pig", "tnt", "wood", "wood", "ice", "stone", "platform"]
-    assert seen[0].x0 < seen[1].x0
-    assert seen[3].x0 < seen[4].x0
+    assert seen[0].box.left < seen[1].box.left
+    assert seen[3].box.left < seen[4].box.left
     assert [one.colour for one in targets.birds] == ["yellow", "red", "red"]
 
 
@@ -91,7 +71,7 @@ def test_order_does_not_depend_on_that_of_the_level() -> None:
     boxes = []
     for start in (one, other):
         seen = targets_of(World(start).scene()).seen
-        boxes.append([(thing.colour, thing.x0, thing.y0) for thing in seen if thing])
+        boxes.append([(thing.colour, thing.box.left, thing.box.top) for thing in seen if thing])
     assert boxes[0] == boxes[1]
 
 
@@ -152,7 +132,7 @@ def test_a_shot_goes_to_the_middle_and_the_offset(planner: str, trajectory: int,
     targets = targets_of(scene)
     pig = targets.seen[0]
     assert pig is not None
-    target = (pig.x0 + pig.x1) / 2 + offset, (pig.y0 + pig.y1) / 2
+    target = pig.box.centre[0] + offset, pig.box.centre[1]
     plan = make_planner(planner, Box(92, 248, 104, 286), scene.camera.scale)
     angle = plan.angle(target, trajectory)
     assert angle is not None
@@ -199,51 +179,3 @@ def test_an_exact_shot_hits_the_object() -> None:
 def test_a_turned_screen_is_turned_back() -> None:
     straight = to_world((100, 300), Camera(), View())
     assert to_world((640 - 100, 480 - 300), Camera(), View(rotation=180)) == pytest.approx(straight)
-
-
-# What is observed ----------------------------------------------------------------------------------------------------
-
-
-def named(scene: Scene, pigs: int = 0, goals: int = 0) -> dict[str, float]:
-    observation = targets_of(scene).observe(pigs, goals)
-    assert observation.dtype == np.float32
-    return dict(zip(OBSERVATION_NAMES, observation.tolist(), strict=True))
-
-
-def test_observation_by_hand() -> None:
-    values = named(World(mixed()).scene(), pigs=2, goals=3)
-    assert values["object 1 is there"] == 1
-    assert values["object 1 pig"] == 1
-    assert values["object 1 wood"] == 0
-    # The small pig stands on the ground at x = 6.5: pixel (320 + 6.5 * 18.29, 282), 8.6 x 8.2 pixels.
-    assert values["object 1 x"] == pytest.approx((320 + 6.5 * 640 / 35) / 640, abs=0.002)
-    assert values["object 1 y"] == pytest.approx((285.7 - 4.1) / 480, abs=0.003)
-    assert values["object 1 width"] == pytest.approx(0.086, abs=0.011)
-    assert values["object 1 height"] == pytest.approx(0.082, abs=0.011)
-    assert values["object 3 tnt"] == 1
-    assert values["object 6 ice"] == 1
-    assert values["object 8 platform"] == 1
-    assert values["object 9 is there"] == values["object 9 x"] == 0
-    assert (values["sling x"], values["sling y"]) == pytest.approx((98 / 640, 267 / 480))
-    assert (values["sling width"], values["sling height"]) == pytest.approx((0.12, 0.38))
-    assert (values["yellow bird"], values["red bird"]) == (1, 0)
-    assert values["birds"] == pytest.approx(3 / 5)
-    assert (values["pigs"], values["goals"]) == pytest.approx((2 / 5, 3 / 5))
-
-
-def test_one_class_per_object() -> None:
-    observation = targets_of(World(mixed()).scene()).observe(2, 2)
-    slots = observation[: N_SLOTS * 12].reshape(N_SLOTS, 12)
-    assert slots[:, 0].tolist() == [1] * 8 + [0] * 4
-    assert slots[:, 1:8].sum(axis=1).tolist() == slots[:, 0].tolist()
-    assert not slots[8:].any()
-    assert np.all((observation >= 0) & (observation <= 1.1))
-
-
-def test_what_has_moved_is_seen_where_it_is() -> None:
-    log = Log(level(Item("block", "Circle", -5, -3.12, material="wood"), has_far_pig=True))
-    before = named(log.now)
-    log.world.shoot(release(0))
-    after = named(log.world.scene())
-    assert after["object 2 wood"] == before["object 2 wood"] == 1
-    assert after["object 2 x"] > before["object 2 x"]

@@ -62,7 +62,7 @@ class Levels:
     def _draw(self, made: "list[tuple[str, Level]]") -> None:
         from PIL import Image
 
-        from nappingrl.domains.angrybirds.levels.sheet import contact_sheet
+        from nappingrl.domains.angrybirds.pictures.sheet import contact_sheet
 
         n_pictures = len(made) * (1 + self.novelty)
         if n_pictures > MOST_PICTURES:

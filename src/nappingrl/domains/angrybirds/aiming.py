@@ -1,7 +1,4 @@
-"""The paper's actions: aim at one of the objects, on a low or a high trajectory, at or beside its middle.
-
-And the compact observation that goes with them: one block of numbers per object, in the same order.
-"""
+"""Actions: aim at one of the objects, on a low or a high trajectory, at its centre or beside it."""
 
 from dataclasses import dataclass
 
@@ -9,46 +6,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.domains.angrybirds.ground_truth.state import GroundTruth, SeenObject, boxes, sling_box
-from nappingrl.domains.angrybirds.physics.scene import PIXELS, Camera, View
-from nappingrl.domains.angrybirds.trajectory import TAP_PERCENT, Box, make_planner
+from nappingrl.domains.angrybirds.layout import BIRD_COLOURS, CLASSES, N_SLOTS, ObservedLevel, Target, encode
+from nappingrl.domains.angrybirds.physics.scene import PIXELS, Box, Camera, Point, View
+from nappingrl.domains.angrybirds.trajectory import TAP_PERCENT, make_planner
 
-N_SLOTS = 12
 TRAJECTORIES = ("low", "high")
 OFFSETS = (0, 15, -15, 25, -25, 35, -35)
-"""Pixels to the right of the target's middle."""
+"""Pixels to the right of the target's centre."""
 PER_OBJECT = len(TRAJECTORIES) * len(OFFSETS)
+"""Actions per object."""
 N_ACTIONS = N_SLOTS * PER_OBJECT
 ACTION_NAMES = tuple(
     f"object {slot + 1} {trajectory} {offset:+d}" for slot in range(N_SLOTS) for trajectory in TRAJECTORIES
     for offset in OFFSETS
 )  # fmt: skip
-
-BIRD_COLOURS = ("red", "blue", "yellow", "black", "white")
-CLASSES = ("pig", "tnt", "wood", "ice", "stone", "platform")
-"""What an object is by its colours; anything else is "other"."""
-PER_SLOT = 1 + len(CLASSES) + 1 + 4
-OBJECT_FEATURES = ("is there", *CLASSES, "other", "x", "y", "width", "height")
-SHARED_FEATURES = (
-    "sling x", "sling y", "sling width", "sling height", "birds", *(f"{c} bird" for c in BIRD_COLOURS), "pigs", "goals",
-)  # fmt: skip
-OBSERVATION_NAMES = (
-    *(f"object {slot + 1} {name}" for slot in range(N_SLOTS) for name in OBJECT_FEATURES),
-    *SHARED_FEATURES,
-)
-N_OBSERVATIONS = len(OBSERVATION_NAMES)
-PIGS, GOALS = N_OBSERVATIONS - 2, N_OBSERVATIONS - 1
-"""Where an observation tells how many pigs, and how many things that must be destroyed, are left."""
-MOST_COUNTED = 5
-"""Counts are given as shares of this."""
 _FAR_RELEASE = (-600, 560)
-"""Where the published naive agent lets go when its planner knows no way."""
-
-Point = tuple[float, float]
+"""Release point of the published naive agent when its planner finds no solution."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """What is sent to the game: where on the screen to let go, and when to tap."""
+    """A shot as sent to the game: the release point on the screen, and when to tap."""
 
     release: Point
     tap_ms: int
@@ -67,9 +45,9 @@ def join(slot: int, trajectory: int, offset: int) -> int:
 
 
 def candidate_order() -> NDArray[np.int64]:
-    """For each action all actions as the paper tries them instead.
+    """For each action, all actions in the order in which the paper tries them instead, (n_actions, n_actions).
 
-    Other objects first, then the other trajectory with each object, then other offsets.
+    Other objects come first, then the other trajectory with each object, then other offsets.
     """
     order = np.empty((N_ACTIONS, N_ACTIONS), np.int64)
     for action in range(N_ACTIONS):
@@ -82,75 +60,63 @@ def candidate_order() -> NDArray[np.int64]:
 
 
 class Targets:
-    """The objects of one level, each in a slot that it keeps until the level ends.
+    """The objects of one level; each keeps its slot until the level ends.
 
     The order at the level's start: by class as in `CLASSES`, then from left to right, then from top to bottom. Objects
     beyond the last slot cannot be aimed at.
+
+    Attributes:
+        seen: The object in each slot; None where it is gone.
+        sling: Box of the slingshot.
+        birds: All birds, waiting and flying.
     """
 
     def __init__(self) -> None:
         self._ids: list[int] = []
         self.seen: list[SeenObject | None] = []
-        """Per slot, None where the object is gone."""
         self.sling = Box(0, 0, 0, 0)
         self.birds: list[SeenObject] = []
 
     def update(self, truth: GroundTruth) -> None:
-        """Take in what is there now."""
+        """Read a new ground truth."""
         everything = boxes(truth)
-        self.sling = Box(*sling_box(truth))
-        self.birds = [one for one in everything if one.colour in BIRD_COLOURS]
-        objects = [one for one in everything if one.colour not in BIRD_COLOURS]
-        new = sorted((one for one in objects if one.id not in self._ids), key=_order)
-        self._ids = (self._ids + [one.id for one in new])[:N_SLOTS]
-        by_id = {one.id: one for one in objects}
+        self.sling = sling_box(truth)
+        self.birds = [seen for seen in everything if seen.colour in BIRD_COLOURS]
+        objects = [seen for seen in everything if seen.colour not in BIRD_COLOURS]
+        new = sorted((seen for seen in objects if seen.id not in self._ids), key=_slot_order)
+        self._ids = (self._ids + [seen.id for seen in new])[:N_SLOTS]
+        by_id = {seen.id: seen for seen in objects}
         self.seen = [by_id.get(id_) for id_ in self._ids] + [None] * (N_SLOTS - len(self._ids))
 
     def mask(self) -> NDArray[np.bool_]:
-        """Which actions aim at something that is there."""
-        return np.repeat([one is not None for one in self.seen], PER_OBJECT)
+        """Which actions aim at an object that still exists, (n_actions,)."""
+        return np.repeat([seen is not None for seen in self.seen], PER_OBJECT)
 
     def observe(self, pigs: int, goals: int) -> NDArray[np.float32]:
-        """All objects, the slingshot, the birds, and how much is left to destroy, as numbers of about 0 to 1."""
-        out = np.zeros(N_OBSERVATIONS, np.float32)
-        width, height = PIXELS
-        for slot, one in enumerate(self.seen):
-            if one is not None:
-                at = slot * PER_SLOT
-                out[at] = 1.0
-                kind = CLASSES.index(one.colour) if one.colour in CLASSES else len(CLASSES)
-                out[at + 1 + kind] = 1.0
-                out[at + 2 + len(CLASSES) : at + PER_SLOT] = (
-                    (one.x0 + one.x1) / 2 / width, (one.y0 + one.y1) / 2 / height,
-                    (one.x1 - one.x0) / 100, (one.y1 - one.y0) / 100,
-                )  # fmt: skip
-        at = N_SLOTS * PER_SLOT
-        x, y = self.sling.centre
-        birds = min(len(self.birds), MOST_COUNTED) / MOST_COUNTED
-        out[at : at + 5] = (x / width, y / height, self.sling.width / 100, self.sling.height / 100, birds)
-        bird = self.bird
-        if bird is not None:
-            out[at + 5 + BIRD_COLOURS.index(bird.colour)] = 1.0
-        out[PIGS], out[GOALS] = pigs / MOST_COUNTED, goals / MOST_COUNTED
-        return out
+        """The observation; see `layout`."""
+        targets = tuple(
+            Target(slot, _class_of(seen), seen.box) for slot, seen in enumerate(self.seen) if seen is not None
+        )
+        bird = self.bird.colour if self.bird is not None else ""
+        return encode(ObservedLevel(targets, self.sling, len(self.birds), bird, pigs, goals))
 
     @property
     def bird(self) -> SeenObject | None:
         """The bird on the sling: the one whose top is nearest to the sling's."""
-        return min(self.birds, key=lambda one: abs(one.y0 - self.sling.top), default=None)
+        return min(self.birds, key=lambda bird: abs(bird.box.top - self.sling.top), default=None)
 
     def aim(self, action: int, planner: str, scale: float) -> Shot:
-        """The shot of an action; a far release, as the naive agent's, where its object is gone or no way is known."""
+        """The shot of an action; a far release, like the naive agent's, if its object is gone or out of reach."""
         slot, trajectory, offset = split(action)
-        one = self.seen[slot]
-        if one is None:
+        seen = self.seen[slot]
+        if seen is None:
             return Shot(_FAR_RELEASE, 0)
-        target = (one.x0 + one.x1) / 2 + offset, (one.y0 + one.y1) / 2
-        return aim_at(target, trajectory, self.bird, planner, self.sling, scale)
+        x, y = seen.box.centre
+        return aim_at((x + offset, y), trajectory, self.bird, planner, self.sling, scale)
 
 
 def aim_at(target: Point, trajectory: int, bird: SeenObject | None, planner: str, sling: Box, scale: float) -> Shot:
-    """A shot at a point of the screen, with the bird's tap in the middle of the published interval."""
+    """A shot at a point of the screen; the bird is tapped in the middle of the published interval."""
     plan = make_planner(planner, sling, scale)
     angle = plan.angle(target, trajectory)
     if angle is None:
@@ -161,13 +127,16 @@ def aim_at(target: Point, trajectory: int, bird: SeenObject | None, planner: str
 
 
 def to_world(release: Point, camera: Camera, view: View) -> Point:
-    """A release point of the screen in the world, the screen turned back if it is turned."""
+    """A release point on the (possibly rotated) screen, in world units."""
     x, y = release
     if view.rotation:
         x, y = PIXELS[0] - x, PIXELS[1] - y
     return camera.to_world(x, y)
 
 
-def _order(one: SeenObject) -> tuple[int, int, int, int]:
-    kind = CLASSES.index(one.colour) if one.colour in CLASSES else len(CLASSES)
-    return kind, one.x0, one.y0, -one.id
+def _class_of(seen: SeenObject) -> str:
+    return seen.colour if seen.colour in CLASSES else "other"
+
+
+def _slot_order(seen: SeenObject) -> tuple[int, float, float, int]:
+    return CLASSES.index(_class_of(seen)), seen.box.left, seen.box.top, -seen.id

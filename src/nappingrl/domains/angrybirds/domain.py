@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.domains.angrybirds import aiming as aim
+from nappingrl.domains.angrybirds import layout
 from nappingrl.domains.angrybirds.ground_truth.state import ground_truth
 from nappingrl.domains.angrybirds.levels.templates import LEVELS, TEMPLATES, make_level
 from nappingrl.domains.angrybirds.novelties import KINDS, PAPER, make_change
@@ -24,7 +25,6 @@ PRESET = "phyq"
 PLANNER = "official"
 """The planner that turns an action into a shot: the one the paper means."""
 ANY_TEMPLATE = 0.0
-_BIRDS = aim.OBSERVATION_NAMES.index("birds")
 
 
 def _parameter(novelty: str) -> str:
@@ -39,11 +39,11 @@ def _novelty(name: str) -> Novelty:
 
 
 def _pigs(obs: Observations, action: Actions, obs2: Observations, reward: Floats, end: Flags) -> Floats:
-    return _destroyed(obs, obs2, aim.PIGS)
+    return _destroyed(obs, obs2, layout.PIGS)
 
 
 def _goals(obs: Observations, action: Actions, obs2: Observations, reward: Floats, end: Flags) -> Floats:
-    return _destroyed(obs, obs2, aim.GOALS) + reward
+    return _destroyed(obs, obs2, layout.GOALS) + reward
 
 
 def _at_the_first(obs: Observations) -> Actions:
@@ -52,11 +52,11 @@ def _at_the_first(obs: Observations) -> Actions:
 
 
 def _goals_left(obs: Observations) -> Floats:
-    return np.rint(obs[:, aim.GOALS].astype(np.float64) * aim.MOST_COUNTED) + 1.0
+    return layout.decode_counts(obs, layout.GOALS) + 1.0
 
 
 def _destroyed(obs: Observations, obs2: Observations, column: int) -> Floats:
-    return np.rint((obs[:, column].astype(np.float64) - obs2[:, column]) * aim.MOST_COUNTED)
+    return layout.decode_counts(obs, column) - layout.decode_counts(obs2, column)
 
 
 class AngryBirds(Domain):
@@ -66,12 +66,12 @@ class AngryBirds(Domain):
     env_id = "nappingrl/AngryBirds-v0"
     title = "Angry Birds"
     parameters = {"template": ANY_TEMPLATE} | {_parameter(name): 0.0 for name in KINDS}
-    observation_names = aim.OBSERVATION_NAMES
-    observation_words = tuple((f"no {name}", name) for name in aim.OBSERVATION_NAMES)
-    observation_low = np.full(aim.N_OBSERVATIONS, -4.0, np.float32)
-    observation_high = np.full(aim.N_OBSERVATIONS, 8.0, np.float32)
-    observation_centre = np.zeros(aim.N_OBSERVATIONS)
-    observation_scale = np.ones(aim.N_OBSERVATIONS)
+    observation_names = layout.OBSERVATION_NAMES
+    observation_words = tuple((f"no {name}", name) for name in layout.OBSERVATION_NAMES)
+    observation_low = np.full(layout.N_OBSERVATIONS, -4.0, np.float32)
+    observation_high = np.full(layout.N_OBSERVATIONS, 8.0, np.float32)
+    observation_centre = np.zeros(layout.N_OBSERVATIONS)
+    observation_scale = np.ones(layout.N_OBSERVATIONS)
     action_names = aim.ACTION_NAMES
     horizon = 5
     return_range = (0.0, 1.0)
@@ -104,7 +104,7 @@ class AngryBirds(Domain):
         """Whether a won level goes on until nothing moves, as its points need; who only asks for the win saves it."""
         self._worlds: list[World | None] = [None] * n
         self._targets = [aim.Targets() for _ in range(n)]
-        self._observations = np.zeros((n, aim.N_OBSERVATIONS), np.float32)
+        self._observations = np.zeros((n, layout.N_OBSERVATIONS), np.float32)
 
     def reset(self, rows: Rows, uniforms: Floats) -> None:
         """A level of the row's template, or of any; changed parameters take effect here."""
@@ -155,7 +155,7 @@ class AngryBirds(Domain):
     @classmethod
     def mask(cls, observations: Observations) -> NDArray[np.bool_]:
         """Only what is there can be aimed at."""
-        return np.repeat(observations[:, : aim.N_SLOTS * aim.PER_SLOT : aim.PER_SLOT] > 0, aim.PER_OBJECT, axis=1)
+        return np.repeat(layout.occupied(observations), aim.PER_OBJECT, axis=1)
 
     @staticmethod
     def won(lengths: Rows, terminated: Flags, returns: Floats) -> Flags:
@@ -164,13 +164,12 @@ class AngryBirds(Domain):
 
     @classmethod
     def describe(cls, observation: NDArray[np.floating[Any]]) -> str:
-        """What can be aimed at, coarsely: how many pigs (by their looks), whether there is TNT or anything unknown."""
-        slots = observation[: aim.N_SLOTS * aim.PER_SLOT].reshape(aim.N_SLOTS, aim.PER_SLOT)
-        counts = slots[slots[:, 0] > 0, 1 : aim.PER_SLOT - 4].sum(axis=0)
-        pigs, birds = round(float(counts[0])), round(float(observation[_BIRDS]) * aim.MOST_COUNTED)
-        words = [f"{pigs} pig" + "s" * (pigs != 1)]
-        words += ["TNT"] * bool(counts[1]) + ["something unknown"] * bool(counts[-1])
-        return f"{', '.join(words)}; {birds} bird" + "s" * (birds != 1)
+        """A rough description: how many targets look like pigs, whether there is TNT or an unknown object."""
+        level = layout.decode(observation)
+        n_pigs = len(level.of_kind("pig"))
+        words = [f"{n_pigs} pig" + "s" * (n_pigs != 1)]
+        words += ["TNT"] * bool(level.of_kind("tnt")) + ["something unknown"] * bool(level.of_kind("other"))
+        return f"{', '.join(words)}; {level.birds} bird" + "s" * (level.birds != 1)
 
     def draw(self, row: int, canvas: Canvas) -> None:
         """The screen."""

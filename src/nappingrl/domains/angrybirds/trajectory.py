@@ -1,9 +1,8 @@
 """From a target to a release point: exactly by the flight of this world, or as the official planner does."""
 
-from dataclasses import dataclass
-from math import acos, atan2, cos, hypot, inf, pi, sin, sqrt
+from math import acos, cos, hypot, inf, pi, sin, sqrt
 
-from nappingrl.domains.angrybirds.physics.scene import GRAVITY, LAUNCH_SPEED
+from nappingrl.domains.angrybirds.physics.scene import GRAVITY, LAUNCH_SPEED, Box, Point
 from nappingrl.errors import check_name
 
 FALL = 0.48 * GRAVITY
@@ -12,33 +11,6 @@ LOW, HIGH = 0, 1
 _STEEPEST = 0.49 * pi
 _GRID = 256
 _TIME_UNIT_MS = 815
-
-Point = tuple[float, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Box:
-    """A box on the screen: left, top, right, bottom in pixels, y down."""
-
-    left: float
-    top: float
-    right: float
-    bottom: float
-
-    @property
-    def width(self) -> float:
-        """Extent in x."""
-        return self.right - self.left
-
-    @property
-    def height(self) -> float:
-        """Extent in y."""
-        return self.bottom - self.top
-
-    @property
-    def centre(self) -> Point:
-        """Its middle."""
-        return (self.left + self.right) / 2, (self.top + self.bottom) / 2
 
 
 def flight_height(angle: float, x: float) -> float:
@@ -133,11 +105,6 @@ class OfficialPlanner:
         speed = 9.5 / 2.7 * cos(angle)
         way = ((tap_x - self.reference[0]) + 0.4 * self._size * cos(angle)) / self._size
         return max(0, int(way / speed * _TIME_UNIT_MS))
-
-
-def release_angle(reference: Point, release: Point) -> float:
-    """The launch angle that a release point means."""
-    return -atan2(reference[1] - release[1], reference[0] - release[0])
 
 
 TAP_PERCENT = {

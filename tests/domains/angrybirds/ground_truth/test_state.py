@@ -222,7 +222,7 @@ def test_circles_instead_of_shapes() -> None:
     assert block["geometry"] == {"type": "Circle", "center": [320, 240], "radius": 9}
     assert sling["geometry"] == {"type": "Circle", "center": [98, 267], "radius": 20}
     seen = boxes(truth)[1]
-    assert (seen.x0, seen.y0, seen.x1, seen.y1) == (311, 231, 329, 249)
+    assert seen.box == (311, 231, 329, 249)
     assert sling_box(truth) == (78, 247, 118, 287)
 
 
@@ -261,7 +261,7 @@ def test_a_turned_screen_turns_everything_about_its_centre(is_circle: bool) -> N
 def test_readers_see_ids_colours_and_boxes_in_order() -> None:
     seen = boxes(ground_truth(scene(PIG, BIRD, WOOD, PLATFORM, dots=DOTS), dev=False))
     assert [(one.id, one.colour) for one in seen] == [(-3, "pig"), (-4, "red"), (-5, "wood"), (-6, "platform")]
-    assert (seen[2].x0, seen[2].y0, seen[2].x1, seen[2].y1) == (312, 236, 328, 244)
+    assert seen[2].box == (312, 236, 328, 244)
 
 
 def test_things_coloured_like_pigs_are_seen_as_pigs() -> None:

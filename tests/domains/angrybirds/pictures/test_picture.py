@@ -67,7 +67,7 @@ def test_a_thing_is_painted_in_its_colours_where_the_ground_truth_says(
     rows, columns = np.nonzero(changed(picture, draw(scene())))
     edges = np.array([columns.min(), rows.min(), columns.max() + 1, rows.max() + 1])
     # Round things are drawn rounder, eyebrows may stick out, and turned ovals reach less far than turned polygons.
-    assert np.abs(edges - [box.x0, box.y0, box.x1, box.y1]).max() <= 10
+    assert np.abs(edges - list(box.box)).max() <= 10
     shades = PAINTS[colour].shades
     own = np.array([shades.base, shades.light, shades.dark, shades.line, shades.accent, shades.mark])
     far = np.abs(picture[rows, columns][:, None].astype(int) - own).sum(-1).min(-1)

@@ -11,11 +11,11 @@ import numpy as np
 
 from domains.angrybirds.server.plain_client import JavaAgent, Wire
 from domains.angrybirds.server.toy_world import HIT, MISS, ToyWorld, toy_level
-from nappingrl.domains.angrybirds.ground_truth.observer import Sight
 from nappingrl.domains.angrybirds.physics.scene import Scene
 from nappingrl.domains.angrybirds.physics.world import World
 from nappingrl.domains.angrybirds.server.game import Game
 from nappingrl.domains.angrybirds.server.harness import Harness
+from nappingrl.domains.angrybirds.server.observer import Sight
 from nappingrl.domains.angrybirds.server.protocol import (
     MESSAGES,
     Code,

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from domains.angrybirds.server.toy_world import FLIGHT, HIT, MISS, SLING, ToyWorld, toy_level
-from nappingrl.domains.angrybirds.ground_truth.observer import Sight
 from nappingrl.domains.angrybirds.physics.scene import Camera, Scene, View
 from nappingrl.domains.angrybirds.server.game import Game
 from nappingrl.domains.angrybirds.server.harness import Harness
+from nappingrl.domains.angrybirds.server.observer import Sight
 from nappingrl.domains.angrybirds.server.protocol import (
     Code,
     Likelihood,

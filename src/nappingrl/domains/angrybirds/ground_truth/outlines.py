@@ -6,11 +6,10 @@ Sizes and numbers of corners are those of the game, the courses of the lines are
 from functools import cache
 from math import cos, pi, sin, tau
 
-from nappingrl.domains.angrybirds.physics.scene import Thing
+from nappingrl.domains.angrybirds.physics.scene import Point, Thing
 from nappingrl.domains.angrybirds.physics.sizes import SPRITE_SIZES
 from nappingrl.errors import check_name
 
-Point = tuple[float, float]
 Contour = tuple[Point, ...]
 
 HOLE = 0.46

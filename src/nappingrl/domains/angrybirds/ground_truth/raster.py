@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from nappingrl.domains.angrybirds.ground_truth.state import Box, GroundTruth, boxes, sling_box
-from nappingrl.domains.angrybirds.physics.scene import PIXELS
+from nappingrl.domains.angrybirds.ground_truth.state import GroundTruth, boxes, sling_box
+from nappingrl.domains.angrybirds.physics.scene import PIXELS, Box
 
 CHANNELS = ("sling", "red", "yellow", "blue", "white", "black", "pig", "wood", "ice", "stone", "tnt", "platform")
 ROWS, COLUMNS = 120, 160
@@ -25,17 +25,17 @@ def raster(truth: GroundTruth) -> NDArray[np.float32]:
     _fill(picture[0], sling_box(truth))
     for seen in boxes(truth):
         channel = _INDEX.get(seen.colour, _INDEX["tnt"])
-        _fill(picture[channel], (seen.x0, seen.y0, seen.x1, seen.y1))
+        _fill(picture[channel], seen.box)
     return picture
 
 
 def _fill(channel: NDArray[np.float32], box: Box) -> None:
-    left, right = (_bin(x, PIXELS[0], COLUMNS) for x in box[::2])
-    top, bottom = (_bin(y, PIXELS[1], ROWS) for y in box[1::2])
+    left, right = _bin(box.left, PIXELS[0], COLUMNS), _bin(box.right, PIXELS[0], COLUMNS)
+    top, bottom = _bin(box.top, PIXELS[1], ROWS), _bin(box.bottom, PIXELS[1], ROWS)
     channel[top : bottom + 1, left : right + 1] = 1.0
 
 
-def _bin(value: int, size: int, n_points: int) -> int:
+def _bin(value: float, size: int, n_points: int) -> int:
     """The bin of a coordinate: its lower point is less, its upper point is not."""
-    place = -(-value * (n_points - 1) // size) - 1
+    place = int(-(-value * (n_points - 1) // size)) - 1
     return min(max(place, 0), n_points - 2)

@@ -12,7 +12,7 @@ from nappingrl.domains.angrybirds.ground_truth import palette
 from nappingrl.domains.angrybirds.ground_truth.labels import GROUND as GROUND_LABEL
 from nappingrl.domains.angrybirds.ground_truth.labels import OBJECT, SLINGSHOT, TRAJECTORY, label
 from nappingrl.domains.angrybirds.ground_truth.outlines import Contour, contours
-from nappingrl.domains.angrybirds.physics.scene import GROUND, PIXELS, Camera, Scene, Thing, View
+from nappingrl.domains.angrybirds.physics.scene import GROUND, PIXELS, Box, Camera, Scene, Thing, View
 from nappingrl.errors import BadObservationError
 
 FLOAT_MAX = 3.4028234663852886e38
@@ -27,8 +27,6 @@ COLOUR_NOISE = 0.01
 GroundTruth = list[dict[str, Any]]
 Pixel = list[int]
 Shift = tuple[int, int]
-Box = tuple[int, int, int, int]
-"""Left, top, right, bottom in pixels."""
 
 _LONGEST = max(len(paint.colour_map) for paint in palette.PAINTS.values())
 _WIDTH, _HEIGHT = PIXELS
@@ -178,16 +176,13 @@ class _Screen:
 
 @dataclass(frozen=True, slots=True)
 class SeenObject:
-    """What a reader makes of one object: the upright box around it, in pixels."""
+    """One object of a ground truth."""
 
     id: int
     label: str
     colour: str
     """As in `Thing.colour`, judged by the colour map; or "unknown"."""
-    x0: int
-    y0: int
-    x1: int
-    y1: int
+    box: Box
 
 
 def boxes(truth: GroundTruth) -> list[SeenObject]:
@@ -198,7 +193,7 @@ def boxes(truth: GroundTruth) -> list[SeenObject]:
         if properties["label"] not in (GROUND_LABEL, SLINGSHOT, TRAJECTORY):
             colours = tuple([(entry["color"], entry["percent"]) for entry in properties["colormap"]])
             colour = palette.classify(colours)
-            seen.append(SeenObject(int(properties["id"]), properties["label"], colour, *_box(feature)))
+            seen.append(SeenObject(int(properties["id"]), properties["label"], colour, _box(feature)))
     return seen
 
 
@@ -224,8 +219,8 @@ def _box(feature: dict[str, Any]) -> Box:
     if kind == "Polygon":
         ring = geometry["coordinates"][0]
         xs, ys = [x for x, _ in ring], [y for _, y in ring]
-        return min(xs), min(ys), max(xs), max(ys)
+        return Box(min(xs), min(ys), max(xs), max(ys))
     if kind == "Circle":
         (x, y), radius = geometry["center"], geometry["radius"]
-        return x - radius, y - radius, x + radius, y + radius
+        return Box(x - radius, y - radius, x + radius, y + radius)
     raise BadObservationError(f"object {feature['properties']['id']} is a '{kind}'; allowed: Polygon, Circle")

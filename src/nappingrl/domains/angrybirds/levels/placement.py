@@ -7,11 +7,9 @@ from typing import Protocol
 
 import numpy as np
 
-from nappingrl.domains.angrybirds.physics.scene import LAUNCH_SPEED, Level, make_sling
+from nappingrl.domains.angrybirds.physics.scene import LAUNCH_SPEED, Level, Point, make_sling
 from nappingrl.domains.angrybirds.trajectory import FALL
 from nappingrl.errors import BadSpecError, check_name
-
-Point = tuple[float, float]
 
 LEFT, RIGHT = -9.960, 9.397
 """Between these a bird can reach the ground, with the slingshot of the benchmark."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from nappingrl.domains.angrybirds.novelties.base import Change, Changes
 from nappingrl.domains.angrybirds.novelties.bird_likes_pig import BirdLikesPig
 from nappingrl.domains.angrybirds.novelties.bone import Bone
 from nappingrl.domains.angrybirds.novelties.circumcircle import Circumcircle
@@ -18,6 +17,7 @@ from nappingrl.domains.angrybirds.novelties.green_egg import GreenEgg
 from nappingrl.domains.angrybirds.novelties.pig_colour import PigColour
 from nappingrl.domains.angrybirds.novelties.screen import Grayscale, RotatedScreen
 from nappingrl.domains.angrybirds.novelties.taller_slingshot import TallerSlingshot
+from nappingrl.domains.angrybirds.physics.change import Change, Changes
 from nappingrl.errors import check_name
 
 KINDS: Mapping[str, type[Change]] = {

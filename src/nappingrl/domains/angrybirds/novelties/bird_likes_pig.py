@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from nappingrl.domains.angrybirds.novelties.base import Change
+from nappingrl.domains.angrybirds.physics.change import Change
 from nappingrl.domains.angrybirds.physics.presets import Preset
 
 

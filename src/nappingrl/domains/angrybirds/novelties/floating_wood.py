@@ -6,7 +6,7 @@ damped spring that carries its weight.
 
 from typing import TYPE_CHECKING
 
-from nappingrl.domains.angrybirds.novelties.base import Change
+from nappingrl.domains.angrybirds.physics.change import Change
 from nappingrl.domains.angrybirds.physics.scene import GRAVITY
 from nappingrl.domains.angrybirds.physics.sizes import SPRITE_SIZES
 

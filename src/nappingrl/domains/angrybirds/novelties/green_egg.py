@@ -3,8 +3,8 @@
 Strength is the number of eggs: each stands on the ground, the first to the left of the left-most pig.
 """
 
-from nappingrl.domains.angrybirds.novelties.base import Change
 from nappingrl.domains.angrybirds.novelties.placement import on_ground
+from nappingrl.domains.angrybirds.physics.change import Change
 from nappingrl.domains.angrybirds.physics.scene import Level
 
 

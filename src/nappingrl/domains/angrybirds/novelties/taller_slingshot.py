@@ -3,7 +3,7 @@
 Strength s makes it 1 + s times as high.
 """
 
-from nappingrl.domains.angrybirds.novelties.base import Change
+from nappingrl.domains.angrybirds.physics.change import Change
 
 
 class TallerSlingshot(Change):

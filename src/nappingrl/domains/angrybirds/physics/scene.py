@@ -1,6 +1,7 @@
 """The words of this world: what a level file says, and what stands there at one moment."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 GROUND = -3.5
 """Height of the ground in world units; y points up."""
@@ -22,6 +23,33 @@ MATERIALS = ("wood", "stone", "ice")
 NOVEL = ("GreenEgg", "Bone")
 """Types of blocks that only novelties bring; their material is "novel"."""
 
+Point = tuple[float, float]
+"""x and y, in world units or in pixels."""
+
+
+class Box(NamedTuple):
+    """An upright box on the screen, in pixels; y points down."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    @property
+    def width(self) -> float:
+        """Extent in x."""
+        return self.right - self.left
+
+    @property
+    def height(self) -> float:
+        """Extent in y."""
+        return self.bottom - self.top
+
+    @property
+    def centre(self) -> Point:
+        """Middle of the box."""
+        return (self.left + self.right) / 2, (self.top + self.bottom) / 2
+
 
 @dataclass(frozen=True, slots=True)
 class Camera:
@@ -37,11 +65,11 @@ class Camera:
         """Pixels per world unit."""
         return PIXELS[0] / self.max_width
 
-    def to_pixels(self, x: float, y: float) -> tuple[float, float]:
+    def to_pixels(self, x: float, y: float) -> Point:
         """A point of the world on the screen."""
         return PIXELS[0] / 2 + x * self.scale, PIXELS[1] / 2 - (y - self.y) * self.scale
 
-    def to_world(self, x: float, y: float) -> tuple[float, float]:
+    def to_world(self, x: float, y: float) -> Point:
         """A point of the screen in the world."""
         return (x - PIXELS[0] / 2) / self.scale, self.y + (PIXELS[1] / 2 - y) / self.scale
 
@@ -73,7 +101,7 @@ class Level:
     birds: tuple[str, ...]
     """In the order of shooting."""
     items: tuple[Item, ...]
-    sling: tuple[float, float] = (-12.0, -2.5)
+    sling: Point = (-12.0, -2.5)
     camera: Camera = field(default_factory=Camera)
     width: int = 2
 
@@ -86,10 +114,10 @@ class Sling:
     bottom: float
     right: float
     top: float
-    origin: tuple[float, float]
+    origin: Point
 
 
-def make_sling(position: tuple[float, float], height: float = 1.0) -> Sling:
+def make_sling(position: Point, height: float = 1.0) -> Sling:
     """The slingshot at a level's position, `height` times as high as usual: it grows upwards from the ground."""
     x, y = position
     bottom = y - 1.005
@@ -140,7 +168,7 @@ class Scene:
     sling: Sling
     things: tuple[Thing, ...]
     """Pigs, birds, other shapes than boxes, boxes, TNT, platforms: the order of the ground truth."""
-    dots: tuple[tuple[float, float], ...]
+    dots: tuple[Point, ...]
     """The last flight, a point every 0.1 s."""
     view: View
     next_bird: int | None

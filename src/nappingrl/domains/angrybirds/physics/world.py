@@ -9,9 +9,9 @@ from collections.abc import Callable
 from math import hypot
 from typing import Any
 
-from nappingrl.domains.angrybirds.novelties.base import Change
 from nappingrl.domains.angrybirds.physics import box2d
 from nappingrl.domains.angrybirds.physics.bodies import COLOURS, Body, Maker, Touches
+from nappingrl.domains.angrybirds.physics.change import Change
 from nappingrl.domains.angrybirds.physics.presets import preset_by_name
 from nappingrl.domains.angrybirds.physics.scene import (
     BLOCKS,
@@ -20,6 +20,7 @@ from nappingrl.domains.angrybirds.physics.scene import (
     LAUNCH_SPEED,
     WORLD_WIDTH,
     Level,
+    Point,
     Scene,
     Thing,
     View,
@@ -42,7 +43,6 @@ LONGEST_TAP_MS = 5000
 PIG_POINTS, BLOCK_POINTS, BIRD_POINTS = 5000, 500, 10000
 
 OnStep = Callable[[], None]
-Point = tuple[float, float]
 
 
 class World:

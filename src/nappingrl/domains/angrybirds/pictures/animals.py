@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from nappingrl.domains.angrybirds.ground_truth.outlines import Point
+from nappingrl.domains.angrybirds.physics.scene import Point
 from nappingrl.domains.angrybirds.pictures.pen import Sprite, Stroke, disc, oval
 
 

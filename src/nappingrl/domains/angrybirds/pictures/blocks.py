@@ -4,7 +4,8 @@ from itertools import pairwise
 from math import cos, hypot, pi, sin
 from random import Random
 
-from nappingrl.domains.angrybirds.ground_truth.outlines import Contour, Point, rings
+from nappingrl.domains.angrybirds.ground_truth.outlines import Contour, rings
+from nappingrl.domains.angrybirds.physics.scene import Point
 from nappingrl.domains.angrybirds.pictures.pen import Sprite, Stroke, disc, oval
 
 RIM = 0.03

@@ -6,9 +6,8 @@ from math import cos, sin, tau
 
 from PIL import ImageDraw
 
-from nappingrl.domains.angrybirds.ground_truth.outlines import Point
 from nappingrl.domains.angrybirds.ground_truth.palette import Rgb, Shades
-from nappingrl.domains.angrybirds.physics.scene import Camera
+from nappingrl.domains.angrybirds.physics.scene import Camera, Point
 
 FIXED: dict[str, Rgb] = {"eye": (255, 255, 255), "pupil": (24, 24, 28), "spark": (255, 214, 92)}
 """Shades that are the same whatever a thing is coloured."""

@@ -9,8 +9,7 @@ from PIL import Image, ImageDraw
 
 from nappingrl.domains.angrybirds.ground_truth import palette
 from nappingrl.domains.angrybirds.ground_truth.labels import damage_stage
-from nappingrl.domains.angrybirds.ground_truth.outlines import Point
-from nappingrl.domains.angrybirds.physics.scene import Scene, Thing
+from nappingrl.domains.angrybirds.physics.scene import Point, Scene, Thing
 from nappingrl.domains.angrybirds.physics.sizes import SPRITE_SIZES
 from nappingrl.domains.angrybirds.pictures.animals import animal
 from nappingrl.domains.angrybirds.pictures.backdrop import backdrop

@@ -1,8 +1,7 @@
 """The slingshot: half of it stands behind the bird, half before it."""
 
 from nappingrl.domains.angrybirds.ground_truth import palette
-from nappingrl.domains.angrybirds.ground_truth.outlines import Point
-from nappingrl.domains.angrybirds.physics.scene import Sling
+from nappingrl.domains.angrybirds.physics.scene import Point, Sling
 from nappingrl.domains.angrybirds.pictures.pen import Pen, Stroke
 
 _WOOD = palette.PAINTS["wood"].shades

@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from nappingrl.domains.angrybirds import aiming as aim
 from nappingrl.domains.angrybirds.ground_truth.state import ground_truth
-from nappingrl.domains.angrybirds.physics.scene import Level, Scene
+from nappingrl.domains.angrybirds.physics.scene import Level, Point, Scene
 from nappingrl.domains.angrybirds.physics.shots import Shot
 from nappingrl.domains.angrybirds.physics.world import SHOT_TICKS, STEP, World
 from nappingrl.domains.angrybirds.pictures.picture import draw
@@ -30,7 +30,6 @@ KEYS = "R: again   N: next   Esc: quit"
 HAND_KEYS = f"drag the bird   click, space: tap   {KEYS}"
 _BAR, _TEXT, _WON, _LOST = (24, 34, 48, 150), (255, 255, 255), (150, 235, 130), (255, 190, 120)
 
-Point = tuple[float, float]
 LevelAt = Callable[[int], Level]
 """The level of a number from 0; there is always a next one."""
 

@@ -6,10 +6,10 @@ from math import isfinite
 
 import msgspec
 
-from nappingrl.domains.angrybirds.ground_truth.observer import LOOKS, Sight
 from nappingrl.domains.angrybirds.physics.scene import Scene
 from nappingrl.domains.angrybirds.physics.world import LONGEST_TAP_MS, STEP
 from nappingrl.domains.angrybirds.server.harness import Entry, Harness
+from nappingrl.domains.angrybirds.server.observer import LOOKS, Sight
 from nappingrl.domains.angrybirds.server.playable import Playable, Recorder, polar_release_point, release_point
 from nappingrl.domains.angrybirds.server.protocol import (
     MOST_RECORDS,

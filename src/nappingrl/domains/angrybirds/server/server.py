@@ -11,11 +11,11 @@ from types import TracebackType
 
 import numpy as np
 
-from nappingrl.domains.angrybirds.ground_truth.observer import LOOKS, Sight
 from nappingrl.domains.angrybirds.physics.scene import Level, Scene
 from nappingrl.domains.angrybirds.server.connection import Connection, HungUpError
 from nappingrl.domains.angrybirds.server.game import Game, MakeWorld, OnTrial
 from nappingrl.domains.angrybirds.server.harness import Clock, Harness
+from nappingrl.domains.angrybirds.server.observer import LOOKS, Sight
 from nappingrl.domains.angrybirds.server.protocol import (
     AGENT_PORT,
     Code,

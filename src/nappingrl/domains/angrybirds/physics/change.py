@@ -1,6 +1,10 @@
-"""What a novelty can do to this world: to the level, the constants, the forces, and what is seen."""
+"""The hooks through which a novelty changes a world: level, constants, forces, and how the world is shown."""
 
+from functools import reduce
+from math import prod
 from typing import TYPE_CHECKING
+
+from typing_extensions import override
 
 from nappingrl.domains.angrybirds.physics.presets import Preset
 from nappingrl.domains.angrybirds.physics.scene import Level, Thing, View
@@ -10,78 +14,67 @@ if TYPE_CHECKING:
 
 
 class Change:
-    """No change. A novelty overrides what it is about."""
+    """No change. A novelty overrides the hooks it needs."""
 
     has_forces = False
-    """Whether `push` is to be called in every step."""
+    """Whether `push` must be called in every step."""
 
     def __init__(self, strength: float = 1.0) -> None:
         self.strength = strength
 
     def level(self, level: Level) -> Level:
-        """Another level: things added, taken away or moved."""
+        """Add, remove or move objects."""
         return level
 
     def preset(self, preset: Preset) -> Preset:
-        """Other constants."""
+        """Replace physical constants."""
         return preset
 
     def sling_height(self) -> float:
-        """How many times as high as usual the slingshot is."""
+        """Height of the slingshot relative to the usual one."""
         return 1.0
 
     def push(self, world: "World") -> None:
         """Apply forces before a step."""
 
     def thing(self, thing: Thing) -> Thing:
-        """How one object is seen."""
+        """Change how an object is shown."""
         return thing
 
     def view(self, view: View) -> View:
-        """How the whole is seen."""
+        """Change how the whole screen is shown."""
         return view
 
 
 class Changes(Change):
-    """Several changes, one after the other."""
+    """Several changes, applied in order."""
 
     def __init__(self, changes: list[Change]) -> None:
         super().__init__()
         self._changes = changes
         self.has_forces = any(change.has_forces for change in changes)
 
+    @override
     def level(self, level: Level) -> Level:
-        """All of them."""
-        for change in self._changes:
-            level = change.level(level)
-        return level
+        return reduce(lambda value, change: change.level(value), self._changes, level)
 
+    @override
     def preset(self, preset: Preset) -> Preset:
-        """All of them."""
-        for change in self._changes:
-            preset = change.preset(preset)
-        return preset
+        return reduce(lambda value, change: change.preset(value), self._changes, preset)
 
+    @override
     def sling_height(self) -> float:
-        """All of them."""
-        height = 1.0
-        for change in self._changes:
-            height *= change.sling_height()
-        return height
+        return prod((change.sling_height() for change in self._changes), start=1.0)
 
+    @override
     def push(self, world: "World") -> None:
-        """All of them."""
         for change in self._changes:
             change.push(world)
 
+    @override
     def thing(self, thing: Thing) -> Thing:
-        """All of them."""
-        for change in self._changes:
-            thing = change.thing(thing)
-        return thing
+        return reduce(lambda value, change: change.thing(value), self._changes, thing)
 
+    @override
     def view(self, view: View) -> View:
-        """All of them."""
-        for change in self._changes:
-            view = change.view(view)
-        return view
+        return reduce(lambda value, change: change.view(value), self._changes, view)

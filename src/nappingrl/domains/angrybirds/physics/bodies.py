@@ -10,17 +10,17 @@ from nappingrl.domains.angrybirds.physics.scene import GROUND, WORLD_WIDTH, Item
 from nappingrl.domains.angrybirds.physics.sizes import SPRITE_SIZES
 
 STATIC_FRICTION = 0.4
-"""Of ground and platforms, which have no material of their own."""
+"""Friction of ground and platforms, which have no material."""
 _SCENERY, _OBJECT, _BIRD = 1, 2, 4
 
 
 @dataclass(eq=False, slots=True)
 class Body:
-    """One object: what it is, how much it can take, and what its Box2D body did last."""
+    """An object and its Box2D body."""
 
     id: int
     kind: str
-    """pig, bird, block, tnt, platform, egg or ground."""
+    """One of pig, bird, block, tnt, platform, egg, ground."""
     type: str
     material: str
     b2: Any
@@ -37,12 +37,12 @@ class Body:
 
     @property
     def mass(self) -> float:
-        """Of the body; 0 for what cannot move."""
+        """Mass; 0 if the object cannot move."""
         return self.nature.mass if self.nature is not None else 0.0
 
     @property
     def full_life(self) -> float:
-        """Before any damage."""
+        """Life before any damage."""
         return self.nature.life if self.nature is not None else self.life
 
 
@@ -53,7 +53,7 @@ def _fixtures(collider: Collider) -> list[Any]:
 
 
 def _add(b2: Any, shape: Any, **properties: float) -> None:
-    """Give a body a shape. Box2D copies it, but its Python side takes it for kept and would never free it."""
+    """Give a body a shape. Box2D copies the shape, but its Python binding disowns it, which would leak it."""
     b2.CreateFixture(shape=shape, **properties)
     shape.thisown = True
 
@@ -75,15 +75,15 @@ COLOURS = {
 }
 
 
-class Touches(box2d.b2ContactListener):  # type: ignore[misc]
-    """Which bodies have begun to touch, told by Box2D."""
+class ContactRecorder(box2d.b2ContactListener):  # type: ignore[misc]
+    """Records which bodies begin to touch."""
 
     def __init__(self) -> None:
         super().__init__()
         self._begun: dict[tuple[int, int], tuple[Body, Body]] = {}
 
     def BeginContact(self, contact: Any) -> None:  # noqa: N802
-        """Called within a step."""
+        """Called by Box2D within a step."""
         one, two = contact.fixtureA.body, contact.fixtureB.body
         if len(one.fixtures) + len(two.fixtures) > 2 and _is_touching_elsewhere(one, two, contact):
             return
@@ -91,13 +91,13 @@ class Touches(box2d.b2ContactListener):  # type: ignore[misc]
         self._begun[min(a.id, b.id), max(a.id, b.id)] = a, b
 
     def take(self) -> dict[tuple[int, int], tuple[Body, Body]]:
-        """Those of the step that is over, by their ids."""
+        """The contacts that began since the last call, by the ids of both bodies."""
         begun, self._begun = self._begun, {}
         return begun
 
 
 def _is_touching_elsewhere(one: Any, two: Any, contact: Any) -> bool:
-    """Whether two bodies, of which one has several parts, touch already."""
+    """Whether two bodies already touch with other fixtures than those of a contact."""
     fixtures = {(contact.fixtureA, contact.fixtureB)}
     return any(
         edge.other == two and edge.contact.touching and (edge.contact.fixtureA, edge.contact.fixtureB) not in fixtures
@@ -105,8 +105,8 @@ def _is_touching_elsewhere(one: Any, two: Any, contact: Any) -> bool:
     )
 
 
-class Maker:
-    """Puts bodies into a Box2D world; ids count down from -1."""
+class BodyFactory:
+    """Creates bodies in a Box2D world; ids count down from -1."""
 
     def __init__(self, b2: Any, preset: Preset) -> None:
         self._b2 = b2
@@ -114,12 +114,12 @@ class Maker:
         self._next_id = 0
 
     def new_id(self) -> int:
-        """An id that no other object of this level has."""
+        """An id that is unique in this level."""
         self._next_id -= 1
         return self._next_id
 
     def ground(self, level: Level) -> Body:
-        """Two thick tiles from one end of the world to the other."""
+        """The ground, from one end of the world to the other."""
         half = level.width * WORLD_WIDTH / 2
         shape = box2d.b2PolygonShape(box=(half, 2.2, (0.0, GROUND - 2.2), 0.0))
         return self._static("ground", "Ground", shape, 0.0, 0.0, 0.0, (1.0, 1.0))
@@ -134,7 +134,7 @@ class Maker:
         return body
 
     def item(self, item: Item) -> Body:
-        """An object of the level."""
+        """Create an object of a level."""
         if item.kind == "platform":
             width, height = SPRITE_SIZES["Platform"]
             shape = box2d.b2PolygonShape(box=(width * item.scale_x / 2, height * item.scale_y / 2))
@@ -145,7 +145,7 @@ class Maker:
         return body
 
     def moving(self, kind: str, type_: str, material: str, position: tuple[float, float], angle: float) -> Body:
-        """An object that moves."""
+        """Create an object that moves."""
         nature = self._preset.nature(type_, material)
         is_bird = kind in ("bird", "egg")
         b2 = self._b2.CreateDynamicBody(

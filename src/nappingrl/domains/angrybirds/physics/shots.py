@@ -1,4 +1,4 @@
-"""One shot, from the release to the bird's removal; and what the birds can do when tapped."""
+"""One shot, from the release to the removal of the bird, and what each bird does when tapped."""
 
 from collections.abc import Callable
 from math import atan2, cos, hypot, radians, sin
@@ -10,26 +10,26 @@ if TYPE_CHECKING:
     from nappingrl.domains.angrybirds.physics.world import World
 
 REST_TICKS = 150
-"""A bird that has hit something is taken away this long after it, once it lies still."""
+"""A bird that has hit something is removed after this many ticks, once it lies still."""
 CHECK_TICKS = 50
-"""How often that is looked at."""
+"""Ticks between two checks of that."""
 BIRD_TICKS = 1000
-"""A launched bird is taken away at the latest then."""
+"""A launched bird is removed after this many ticks at the latest."""
 DOT_TICKS = 5
 """A point of the trajectory every 0.1 s."""
 TAP_DISTANCE = 2.0
-"""A tap before the bird is this far from the sling is lost."""
+"""A tap has no effect before the bird is this far from the sling."""
 STILL = 0.001
 
 
 class Shot:
-    """What is known of the bird in the air."""
+    """The bird in the air: when it was launched, hit something, is tapped and explodes."""
 
     def __init__(self, bird: Body, now: int, tap_after: int | None) -> None:
         self.bird = bird
         self.launched_at = now
         self.hit_at: int | None = None
-        """When it first touched anything."""
+        """Tick of its first contact."""
         self.explodes_at: int | None = None
         self._tap_at = now + tap_after if tap_after is not None else None
 
@@ -44,14 +44,14 @@ class Shot:
         return min(times)
 
     def touched(self, world: "World", body: Body) -> None:
-        """The bird, or what came out of it, has hit something."""
+        """The bird, or one it split into, has hit something."""
         if self.hit_at is None:
             self.hit_at = world.ticks
         if body.type == "BirdBlack" and self.explodes_at is None:
             self.explodes_at = world.ticks + world.fuse_ticks
 
     def watch(self, world: "World") -> bool:
-        """After each step: dots, taps, fuses and the removal. False when the shot is over."""
+        """Update dots, taps, fuses and removal after a step. False when the shot is over."""
         since = world.ticks - self.launched_at
         if self.hit_at is None and since % DOT_TICKS == 0 and not self.bird.is_dead:
             world.dots.append(tuple(self.bird.b2.position))
@@ -59,14 +59,14 @@ class Shot:
             self._tap_at = None
             self._tap(world)
         if self.explodes_at is not None and world.ticks >= self.explodes_at and not self.bird.is_dead:
-            world.explode(self.bird)
-        if self._is_to_go(world, since):
+            world.rules.explode(self.bird)
+        if self._must_be_removed(world, since):
             for body in world.flying:
-                world.remove(body)
-        world.bury()
+                body.is_dead = True
+        world.remove_dead()
         return bool(world.flying)
 
-    def _is_to_go(self, world: "World", since: int) -> bool:
+    def _must_be_removed(self, world: "World", since: int) -> bool:
         if since >= BIRD_TICKS:
             return True
         if self.hit_at is None:
@@ -81,7 +81,7 @@ class Shot:
 
 
 def _speed_up(world: "World", bird: Body) -> None:
-    """Yellow: an impulse of 4 along its way."""
+    """Yellow: an impulse of 4 along its direction."""
     speed = hypot(bird.vx, bird.vy)
     factor = 1 + 4 / bird.mass / speed
     bird.vx, bird.vy = factor * bird.vx, factor * bird.vy
@@ -89,26 +89,26 @@ def _speed_up(world: "World", bird: Body) -> None:
 
 
 def _split(world: "World", bird: Body) -> None:
-    """Blue: three of the same speed, 15 and 5 degrees above its way and 5 below."""
-    speed, way = hypot(bird.vx, bird.vy), atan2(bird.vy, bird.vx)
+    """Blue: three birds of the same speed, 15 and 5 degrees above its direction and 5 below."""
+    speed, direction = hypot(bird.vx, bird.vy), atan2(bird.vy, bird.vx)
     for degrees in (15.0, 5.0, -5.0):
-        child = world.maker.moving("bird", bird.type, "", tuple(bird.b2.position), 0.0)
-        angle = way + radians(degrees)
+        child = world.factory.moving("bird", bird.type, "", tuple(bird.b2.position), 0.0)
+        angle = direction + radians(degrees)
         world.fly(child, speed * cos(angle), speed * sin(angle))
-    world.remove(bird)
+    bird.is_dead = True
 
 
 def _drop_egg(world: "World", bird: Body) -> None:
-    """White: an egg straight down at 6 units a second; the bird is thrown up by an impulse of 10."""
+    """White: drops an egg at 6 units per second; an impulse of 10 throws the bird up."""
     x, y = bird.b2.position
-    world.fly(world.maker.moving("egg", "Egg", "", (x, y - 0.5), 0.0), 0.0, -6.0)
+    world.fly(world.factory.moving("egg", "Egg", "", (x, y - 0.5), 0.0), 0.0, -6.0)
     bird.vy += 10 / bird.mass
     bird.b2.linearVelocity = (bird.vx, bird.vy)
 
 
 def _blow_up(world: "World", bird: Body) -> None:
     """Black: explodes at once."""
-    world.explode(bird)
+    world.rules.explode(bird)
 
 
 POWERS: dict[str, Callable[["World", Body], None]] = {
@@ -117,4 +117,4 @@ POWERS: dict[str, Callable[["World", Body], None]] = {
     "BirdWhite": _drop_egg,
     "BirdBlack": _blow_up,
 }
-"""Red has none."""
+"""What a tap does, by type of bird; red birds ignore it."""

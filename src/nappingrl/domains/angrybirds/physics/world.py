@@ -1,7 +1,7 @@
-"""One level being played: Box2D underneath, damage, shots and the end of the level on top.
+"""One level in play: Box2D, shots and time. `rules` deals damage and decides the level.
 
-Damage is dealt where two bodies begin to touch, by their velocities before it. Looking at what touches after each step
-would not do: a fast bird touches a thing and leaves it again within one step.
+Damage is dealt when two bodies begin to touch, by their velocities before the step. Checking contacts after each step
+is not enough: a fast bird can touch an object and leave it within one step.
 """
 
 import weakref
@@ -10,9 +10,10 @@ from math import hypot
 from typing import Any
 
 from nappingrl.domains.angrybirds.physics import box2d
-from nappingrl.domains.angrybirds.physics.bodies import COLOURS, Body, Maker, Touches
+from nappingrl.domains.angrybirds.physics.bodies import COLOURS, Body, BodyFactory, ContactRecorder
 from nappingrl.domains.angrybirds.physics.change import Change
 from nappingrl.domains.angrybirds.physics.presets import preset_by_name
+from nappingrl.domains.angrybirds.physics.rules import Rules
 from nappingrl.domains.angrybirds.physics.scene import (
     BLOCKS,
     GRAVITY,
@@ -25,34 +26,36 @@ from nappingrl.domains.angrybirds.physics.scene import (
     Thing,
     View,
     make_sling,
-)  # fmt: skip
+)
 from nappingrl.domains.angrybirds.physics.shots import Shot
 from nappingrl.domains.angrybirds.physics.sizes import SPRITE_SIZES
 
 STEP = 0.02
 ITERATIONS = 100, 100
-MOMENTUM_DAMAGE = 11.22
-SLOW = 0.15
-"""Units per second; a touch at a lower relative speed is none (ours: heaps that settle hurt nothing)."""
 DRAG_TICKS = 50
-"""Time from drawing the bird to its release."""
+"""Ticks from drawing the bird to its release."""
 SHOT_TICKS = 2000
-"""A shot is over at the latest then, whatever still moves."""
+"""A shot ends after this many ticks, even if objects still move."""
 LONGEST_TAP_MS = 5000
-
-PIG_POINTS, BLOCK_POINTS, BIRD_POINTS = 5000, 500, 10000
 
 OnStep = Callable[[], None]
 
 
 class World:
-    """A level, from the first bird on the sling to won or lost. The same level and shots give the same bits.
+    """A level, from the first bird on the sling until it is won or lost.
+
+    The same level and shots give bit-identical results.
 
     Attributes:
-        level: what stands there, after the change.
-        status: playing, won or lost.
-        score: points so far.
-        pigs_left, goals_left: how many pigs, and how many things that must be destroyed, are alive.
+        level: The level, after the change.
+        sling: The slingshot.
+        rules: Damage, score and outcome.
+        ticks: Steps since the level was loaded.
+        dots: The path of the last flight, a point every 0.1 s.
+        fixed: Platforms.
+        moving: All other objects, without birds.
+        flying: The launched bird and what came out of it, until removed.
+        waiting: Id and type of the birds that can still be shot.
     """
 
     def __init__(self, level: Level, preset: str = "phyq", change: Change | None = None) -> None:
@@ -60,26 +63,33 @@ class World:
         self.level = self.change.level(level)
         self.preset = self.change.preset(preset_by_name(preset))
         self.sling = make_sling(self.level.sling, self.change.sling_height())
-        self.status = "playing"
-        self.score = 0
         self.ticks = 0
         self.dots: list[Point] = []
         self.flying: list[Body] = []
-        """The launched bird and what came out of it, until taken away."""
         self._b2 = box2d.b2World(gravity=(0, -GRAVITY), doSleep=True)
-        weakref.finalize(self, _let_go, self._b2).atexit = False
-        self._touches = self._b2.contactListener = Touches()
-        self.maker = Maker(self._b2, self.preset)
-        self._ground = self.maker.ground(self.level)
-        self.fixed = [self.maker.item(item) for item in self.level.items if item.kind == "platform"]
-        self.moving = [self.maker.item(item) for item in self.level.items if item.kind != "platform"]
-        self.waiting = [(self.maker.new_id(), type_) for type_ in self.level.birds]
+        weakref.finalize(self, _release_user_data, self._b2).atexit = False
+        self._contacts = self._b2.contactListener = ContactRecorder()
+        self.factory = BodyFactory(self._b2, self.preset)
+        self._ground = self.factory.ground(self.level)
+        self.fixed = [self.factory.item(item) for item in self.level.items if item.kind == "platform"]
+        self.moving = [self.factory.item(item) for item in self.level.items if item.kind != "platform"]
+        self.waiting = [(self.factory.new_id(), type_) for type_ in self.level.birds]
+        self.rules = Rules(self.preset, self.moving)
         self._shot: Shot | None = None
-        self._is_mortal = False
         self._run_until_still(round(self.preset.immortal / STEP))
-        self._is_mortal = True
+        self.rules.is_damage_on = True
 
-    # What there is ---------------------------------------------------------------------------------------------------
+    # State -----------------------------------------------------------------------------------------------------------
+
+    @property
+    def status(self) -> str:
+        """One of playing, won, lost."""
+        return self.rules.status
+
+    @property
+    def score(self) -> int:
+        """Points so far."""
+        return self.rules.score
 
     @property
     def time(self) -> float:
@@ -88,7 +98,7 @@ class World:
 
     @property
     def fuse_ticks(self) -> int:
-        """From the black bird's first collision to its explosion."""
+        """Ticks from the black bird's first collision to its explosion."""
         return round(self.preset.fuse / STEP)
 
     @property
@@ -98,13 +108,13 @@ class World:
 
     @property
     def goals_left(self) -> int:
-        """Living things that must be destroyed."""
-        return sum(body.is_goal for body in self.moving)
+        """Objects that must still be destroyed."""
+        return self.rules.goals_left
 
     @property
     def pigs_left(self) -> int:
         """Living pigs."""
-        return sum(body.kind == "pig" for body in self.moving)
+        return self.rules.pigs_left
 
     @property
     def is_moving(self) -> bool:
@@ -113,25 +123,26 @@ class World:
 
     @property
     def view(self) -> View:
-        """How all of it is seen."""
+        """How the screen is shown."""
         return self.change.view(View())
 
     def scene(self) -> Scene:
-        """All that can be seen now."""
+        """A snapshot of everything that is visible."""
         bodies = sorted(self.moving + self.flying + self.fixed, key=_ground_truth_order)
-        seen = [_thing(body) for body in bodies]
-        n_before = sum(thing.kind == "pig" for thing in seen)
-        seen[n_before:n_before] = self._waiting_birds()
+        things = [_thing(body) for body in bodies]
+        n_pigs = sum(thing.kind == "pig" for thing in things)
+        things[n_pigs:n_pigs] = self._waiting_birds()
         return Scene(
             self.level.camera,
             self.sling,
-            tuple(self.change.thing(thing) for thing in seen),
+            tuple(self.change.thing(thing) for thing in things),
             tuple(self.dots),
             self.view,
             self.waiting[0][0] if self.waiting and self.status == "playing" else None,
         )
 
     def _waiting_birds(self) -> list[Thing]:
+        """The first on the sling (unless a bird flies), the others on the ground behind it."""
         things = []
         n_shot = len(self.level.birds) - len(self.waiting)
         for place, (id_, type_) in enumerate(self.waiting, n_shot):
@@ -145,9 +156,9 @@ class World:
     # Shots -----------------------------------------------------------------------------------------------------------
 
     def shoot(self, release: Point, tap_ms: int = 0, on_step: OnStep | None = None, until_won: bool = False) -> bool:
-        """A whole shot: draw towards `release` (world units), let go, wait until nothing moves. False if refused.
+        """Draw the bird towards `release` (world units), let go, and wait until nothing moves. False if refused.
 
-        `until_won` stops as soon as all that must be destroyed is: the same status sooner, but not the final score.
+        `until_won` stops as soon as all goals are destroyed: the status is final then, the score is not.
         """
         if not self.launch(release, tap_ms):
             return False
@@ -155,10 +166,10 @@ class World:
         return True
 
     def launch(self, release: Point, tap_ms: int = 0) -> bool:
-        """Let the next bird go; time goes on by `step` or `settle`. False if there is none or the level is over.
+        """Launch the next bird; `step` or `settle` let time pass. False if no bird is left or the level is over.
 
-        The half step of gravity that is added to the speed puts the steps of the integrator on the parabola of the
-        published flight (without it a shot of full reach lands 1 % short).
+        Half a step of gravity is added to the speed. It puts the integrator's steps on the parabola of the published
+        flight; without it a shot at full range lands 1 % short.
         """
         if self.status != "playing" or not self.waiting or self._shot is not None:
             return False
@@ -171,7 +182,7 @@ class World:
         if self.status != "playing":
             return False
         id_, type_ = self.waiting.pop(0)
-        bird = self.maker.moving("bird", type_, "", (x + dx, y + dy), 0.0)
+        bird = self.factory.moving("bird", type_, "", (x + dx, y + dy), 0.0)
         bird.id = id_
         kick = GRAVITY * self.preset.nature(type_).gravity * STEP / 2
         self.fly(bird, -LAUNCH_SPEED * dx, -LAUNCH_SPEED * dy + kick)
@@ -181,13 +192,13 @@ class World:
         return True
 
     def fly(self, bird: Body, vx: float, vy: float) -> None:
-        """Give a bird, or what came out of one, its velocity."""
+        """Let a bird, or an egg that it drops, fly at a velocity."""
         bird.b2.linearVelocity = (vx, vy)
         bird.vx, bird.vy = vx, vy
         self.flying.append(bird)
 
     def settle(self, on_step: OnStep | None = None, until_won: bool = False) -> None:
-        """Go on until nothing moves, the launched bird is gone and the level is decided or waits for a shot."""
+        """Step until nothing moves, then end the shot and decide the level."""
         start = self.ticks
         while self.is_moving and self.ticks - start < SHOT_TICKS:
             self._tick_or_skip()
@@ -195,33 +206,33 @@ class World:
                 on_step()
             if until_won and not self.goals_left:
                 break
-        self._end_shot()
-        self._judge()
+        for bird in self.flying:
+            bird.is_dead = True
+        self.remove_dead()
+        self._shot = None
+        self.rules.decide(self.birds_left)
 
     def step(self, n: int = 1) -> None:
-        """Go on by n fixed steps."""
+        """Make n fixed steps; once nothing moves, decide the level."""
         for _ in range(n):
             self._tick()
         if not self.is_moving:
-            self._judge()
+            self.rules.decide(self.birds_left)
+
+    # Steps -----------------------------------------------------------------------------------------------------------
 
     def _run_until_still(self, ticks: int) -> None:
-        """Let some time pass, without computing steps in which nothing moves."""
+        """Let some ticks pass, without computing those in which nothing moves."""
         end = self.ticks + ticks
         while self.ticks < end and any(body.b2.awake for body in self.moving):
             self._tick()
         self.ticks = end
 
-    # One step --------------------------------------------------------------------------------------------------------
-
     def _tick_or_skip(self) -> None:
-        """One step; or, where only clocks run, a jump to the next moment at which one of them strikes."""
-        if self._shot is not None and self._is_still():
+        """One step; if only timers run, jump to the next one that expires."""
+        if self._shot is not None and not any(body.b2.awake for body in self.moving + self.flying):
             self.ticks = max(self.ticks, self._shot.next_event - 1)
         self._tick()
-
-    def _is_still(self) -> bool:
-        return not any(body.b2.awake for body in self.moving + self.flying)
 
     def _tick(self) -> None:
         if self.change.has_forces:
@@ -231,6 +242,8 @@ class World:
         self._b2.Step(STEP, *ITERATIONS)
         self.ticks += 1
         self._collide()
+        self._update_velocities()
+        self.remove_dead()
         if self._shot is not None and not self._shot.watch(self):
             self._shot = None
 
@@ -240,11 +253,18 @@ class World:
             bird.b2.ApplyForceToCenter(wind, False)
 
     def _collide(self) -> None:
-        """Deal the damage of what has begun to touch in this step, and see what has left the world."""
-        hits = self._touches.take()
-        for ids in sorted(hits):  # not as found: the order of a level's objects must not matter
-            self._hit(*hits[ids])
-        half = self.level.width * WORLD_WIDTH / 2
+        """Deal the damage of the contacts that began in this step, in an order that does not depend on the level's."""
+        contacts = self._contacts.take()
+        for ids in sorted(contacts):
+            self.rules.collide(*contacts[ids], self._bird_hit)
+
+    def _bird_hit(self, bird: Body) -> None:
+        if self._shot is not None:
+            self._shot.touched(self, bird)
+
+    def _update_velocities(self) -> None:
+        """Store the velocities that the next contacts need; objects that have left the world are dead."""
+        half_width = self.level.width * WORLD_WIDTH / 2
         for body in self.moving + self.flying:
             b2 = body.b2
             if not b2.awake:
@@ -252,70 +272,11 @@ class World:
                 continue
             velocity = b2.linearVelocity
             body.vx, body.vy = velocity.x, velocity.y
-            if abs(b2.position.x) - body.half_width > half:
-                self.remove(body)
-        self.bury()
+            if abs(b2.position.x) - body.half_width > half_width:
+                body.is_dead = True
 
-    def _hit(self, one: Body, two: Body) -> None:
-        """Two bodies have begun to touch."""
-        dx, dy = one.vx - two.vx, one.vy - two.vy
-        speed = hypot(dx, dy)
-        if speed < SLOW:
-            return
-        for body, other in ((one, two), (two, one)):
-            if body.nature is None or body.is_dead:
-                continue
-            if body.kind == "bird":
-                if self._shot is not None:
-                    self._shot.touched(self, body)
-            elif body.kind == "egg":
-                self.explode(body)
-            else:
-                self.damage(body, self._force(body, other, dx, dy, speed), other.kind == "bird")
-
-    def _force(self, body: Body, other: Body, dx: float, dy: float, speed: float) -> float:
-        """The damage that a touch does to `body`."""
-        nature, attacker = body.nature, other.nature
-        assert nature is not None
-        factor = 1.0
-        if attacker is not None and body.kind == "pig":
-            factor = attacker.pig_harm
-        elif attacker is not None and attacker.harm is not None and body.kind == "block":
-            factor = attacker.harm.get(body.material, 1.0)
-        if not self.preset.by_mass:
-            return speed * factor
-        if other.kind == "bird" and body.kind == "block":
-            return MOMENTUM_DAMAGE * speed * other.mass * factor - nature.defence
-        share = abs(other.vx * dx + other.vy * dy), abs(body.vx * dx + body.vy * dy)
-        heavy = other.mass if attacker is not None and share[0] > share[1] else body.mass
-        return (MOMENTUM_DAMAGE / 2 * speed * heavy - nature.defence) * factor
-
-    def damage(self, body: Body, amount: float, by_bird: bool = False) -> None:
-        """Take life from an object; it dies at 0."""
-        if amount <= 0 or body.is_dead or body.nature is None or not self._is_mortal:
-            return
-        body.life -= amount
-        if body.life <= 0:
-            self.kill(body)
-        elif by_bird:
-            points = round(amount if self.preset.by_mass else 10 * amount) * 10
-            self.score += points if points > 10 else 0
-
-    def kill(self, body: Body) -> None:
-        """Destroyed, with the points for it."""
-        if body.is_dead:
-            return
-        self.remove(body)
-        self.score += {"pig": PIG_POINTS, "block": BLOCK_POINTS}.get(body.kind, 0)
-        if body.kind == "tnt":
-            self.explode(body)
-
-    def remove(self, body: Body) -> None:
-        """Gone without points; the Box2D body goes at the end of the step."""
-        body.is_dead = True
-
-    def bury(self) -> None:
-        """Take away what has died in this step."""
+    def remove_dead(self) -> None:
+        """Take dead bodies out of the world and wake what touched them."""
         for group in (self.moving, self.flying):
             dead = [body for body in group if body.is_dead]
             if dead:
@@ -325,54 +286,22 @@ class World:
                     self._b2.DestroyBody(body.b2)
                 group[:] = [body for body in group if not body.is_dead]
 
-    def explode(self, body: Body) -> None:
-        """Damage and push everything near but birds; what explodes is gone."""
-        self.remove(body)
-        blast = self.preset.blasts[body.type]
-        x, y = body.b2.position
-        for other in list(self.moving):
-            if other.is_dead or other is body:
-                continue
-            dx, dy = other.b2.worldCenter.x - x, other.b2.worldCenter.y - y
-            distance = hypot(dx, dy)
-            if distance > blast.radius:
-                continue
-            share = 1 - distance / blast.radius if blast.is_linear else 1 / max(distance, 0.1)
-            push = blast.impulse * share / max(distance, 1e-6)
-            other.b2.ApplyLinearImpulse((push * dx, push * dy), other.b2.worldCenter, True)
-            self.damage(other, blast.damage * share)
 
-    # The end ---------------------------------------------------------------------------------------------------------
-
-    def _end_shot(self) -> None:
-        for bird in self.flying:
-            self.remove(bird)
-        self.bury()
-        self._shot = None
-
-    def _judge(self) -> None:
-        if self.status != "playing" or self._shot is not None:
-            return
-        if not self.goals_left or not self.waiting:
-            self.status = "won" if not self.goals_left else "lost"
-            self.score += BIRD_POINTS * len(self.waiting)
-
-
-_ROUND = {"Circle", "CircleSmall", "Triangle", "TriangleHole", "SquareHole"}
+_NOT_BOXES = {"Circle", "CircleSmall", "Triangle", "TriangleHole", "SquareHole"}
 _PIG_ORDER = {"BasicSmall": 0, "BasicBig": 1, "BasicMedium": 2}
 _KIND_ORDER = {"pig": 0, "bird": 1, "egg": 1, "block": 2, "tnt": 4, "platform": 5}
 
 
 def _ground_truth_order(body: Body) -> tuple[int, int, int]:
-    """Pigs, birds, round, hollow and novel blocks, boxes, TNT, platforms; within each as they were made."""
+    """Pigs, birds, blocks that are no boxes or novel, boxes, TNT, platforms; each group in order of creation."""
     kind = _KIND_ORDER[body.kind]
-    if body.kind == "block" and body.type in BLOCKS and body.type not in _ROUND:
+    if body.kind == "block" and body.type in BLOCKS and body.type not in _NOT_BOXES:
         kind = 3
     return kind, _PIG_ORDER.get(body.type, 0), -body.id
 
 
-def _let_go(b2: Any) -> None:
-    """Box2D frees its bodies with their world, but never what hangs on them: without this each world would stay."""
+def _release_user_data(b2: Any) -> None:
+    """Break the links from Box2D bodies to Python; Box2D frees only the bodies, so every world would leak."""
     for body in b2.bodies:
         body.userData = None
 

@@ -14,8 +14,13 @@ from nappingrl.domains.angrybirds.server.protocol import MOST_RECORDS
 class Playable(Protocol):
     """What a game needs of a world."""
 
-    status: str
-    score: int
+    @property
+    def status(self) -> str:
+        """One of playing, won, lost."""
+
+    @property
+    def score(self) -> int:
+        """Points so far."""
 
     @property
     def time(self) -> float:

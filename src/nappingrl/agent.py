@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import nappingrl
 from nappingrl.agents import load as load_agent
 from nappingrl.agents.base import Agent, check_fit
-from nappingrl.agents.observations import are_equal, as_batch, as_column, in_signs, length_of
+from nappingrl.agents.observations import are_equal, as_batch, as_column, describe_signs, length_of, take
 from nappingrl.detectors import Detector
 from nappingrl.domains import find_domain
 from nappingrl.errors import BadAgentError, BadObservationError, BadSpecError, check_name
@@ -24,7 +24,7 @@ from nappingrl.observed import ObservingWrapper
 from nappingrl.registry import detectors, methods
 from nappingrl.score import Eval, Score, reward_score
 from nappingrl.snapshot import read_saved, write_saved
-from nappingrl.types import Decision, Rows, Transition, take, with_prefix
+from nappingrl.types import Decision, Rows, Transition, with_prefix
 
 Array = NDArray[Any]
 State = tuple[Array, ...] | None
@@ -204,7 +204,7 @@ class NappingAgent:
         table = self.method.table(env)
         if not table:
             return []
-        describe = self._domain.describe if self._domain is not None else in_signs
+        describe = self._domain.describe if self._domain is not None else describe_signs
         names = self._domain.action_names if self._domain is not None else ()
         choices = self.method.choice_names or names or [f"action {a}" for a in range(self.agent.n_actions)]
         return summarise_principles(table, describe, choices)

@@ -82,10 +82,3 @@ def arrays_of(thing: object) -> dict[str, NDArray[Any]]:
 def with_prefix(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """The arrays whose names begin so, by the rest of their names."""
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-
-
-def take(observations: Any, at: Any) -> Any:
-    """Some rows of a batch of observations, which may be a dictionary of arrays."""
-    if isinstance(observations, dict):
-        return {name: values[at] for name, values in observations.items()}
-    return observations[at]

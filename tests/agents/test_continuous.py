@@ -110,13 +110,13 @@ SIZES = (("place", 3), ("speed", 2))
 def test_box_by_hand() -> None:
     """Clipped or spread: numbers computed by hand."""
     clipped = ActionBox.make("gaussian", [-2.0], [2.0], {})
-    np.testing.assert_array_equal(clipped.of_outputs(np.array([[-3.0], [0.5], [9.0]], np.float32)), [[-2], [0.5], [2]])
+    np.testing.assert_array_equal(clipped.to_actions(np.array([[-3.0], [0.5], [9.0]], np.float32)), [[-2], [0.5], [2]])
     spread = ActionBox.make("sac", [0.0], [10.0], {})
-    np.testing.assert_allclose(spread.of_outputs(np.array([[0.0], [50.0]], np.float32)), [[5.0], [10.0]], rtol=1e-6)
+    np.testing.assert_allclose(spread.to_actions(np.array([[0.0], [50.0]], np.float32)), [[5.0], [10.0]], rtol=1e-6)
     limited = ActionBox.make("sac-sde", [-1.0], [1.0], {})
-    assert limited.of_outputs(np.array([[50.0]], np.float32)).item() == pytest.approx(np.tanh(2.0), rel=1e-6)
+    assert limited.to_actions(np.array([[50.0]], np.float32)).item() == pytest.approx(np.tanh(2.0), rel=1e-6)
     for box in (clipped, spread, limited):
-        again = ActionBox.of_card(box.card())
+        again = ActionBox.from_card(box.to_card())
         assert (again.is_squashed, again.clip_mean) == (box.is_squashed, box.clip_mean)
         np.testing.assert_array_equal([again.low, again.high], [box.low, box.high])
 
@@ -142,7 +142,7 @@ def test_limits_that_cannot_be_read(text: Any, constant: Any, make_batch: Any, r
 def test_wrong_boxes(constant: Any, make_batch: Any, rewrite: Any, tmp_path: Path) -> None:
     """Limits that are no box or no limits at all, and a network of another size."""
     make("sac", constant, make_batch).save(tmp_path / "agent.zip")
-    for text, words in (("[-inf -inf]", "no limits"), ("[9. 9.]", "lie between")):
+    for text, words in (("[-inf -inf]", "unbounded"), ("[9. 9.]", "lie between")):
         with pytest.raises(BadAgentError, match=words):
             agents.load(rewrite(tmp_path / "agent.zip", tmp_path / "bad.zip", unreadable(text)))
     with pytest.raises(BadAgentError, match="2 outputs for actions of 1 numbers"):

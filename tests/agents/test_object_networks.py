@@ -14,7 +14,7 @@ from nappingrl import agents
 from nappingrl.agents import zoo
 from nappingrl.agents.object_networks import Layout, NetworkAgent, make_network
 from nappingrl.agents.torch_agent import to_numpy
-from nappingrl.agents.training.masked_dqn import Replay, Trainer
+from nappingrl.agents.training.masked_dqn import PrioritisedReplayBuffer, Trainer
 from nappingrl.agents.training.sb3 import train
 from nappingrl.errors import BadAgentError, UnknownNameError
 
@@ -93,13 +93,13 @@ def test_layout_splits_and_masks() -> None:
     assert (layout.n_observations, layout.n_actions) == (14, 12)
 
 
-def test_replay_draws_by_priority_and_overwrites_the_oldest() -> None:
-    replay = Replay.empty(3, 1)
+def test_replay_samples_by_priority_and_overwrites_the_oldest() -> None:
+    replay = PrioritisedReplayBuffer.empty(3, 1)
     for i in range(5):
         replay.add(np.array([i]), i, float(i), np.array([i + 1]), i == 4)
     assert sorted(replay.actions.tolist()) == [2, 3, 4]
     replay.priorities[:] = [0.0, 0.0, 8.0]
-    at, weights = replay.draw(50, 1.0, 1.0, np.random.default_rng(0))
+    at, weights = replay.sample(50, 1.0, 1.0, np.random.default_rng(0))
     assert set(at.tolist()) == {2}
     assert (weights == 1.0).all()
 
@@ -141,8 +141,8 @@ def recipe(kind: str, episodes: int) -> dict[str, Any]:
 def test_training_learns_the_plainest_action_that_wins(kind: str, tmp_path: Path) -> None:
     trainer = Trainer(recipe(kind, 700), 1)
     trainer.run(tmp_path, None, None)
-    trainer.keep_best()
-    assert trainer.best > 0.8
+    trainer.load_best()
+    assert trainer.best_rate > 0.8
     env = Signs()
     ways = [trainer.greedy(env.reset(seed=i)[0]) % 4 for i in range(50)]
     assert ways.count(0) >= 40, "low and in the middle"
@@ -186,4 +186,4 @@ def test_a_birds_agent_trains_saves_and_loads(tmp_path: Path) -> None:
     about = json.loads((tmp_path / "angrybirds-dqn-rel.json").read_text())
     (tmp_path / "angrybirds-dqn-rel.json").write_text(json.dumps(about | {"sha256": "0"}))
     with pytest.raises(BadAgentError, match="sha256"):
-        zoo.read_card(tmp_path / "angrybirds-dqn-rel.json")
+        zoo.load_card(tmp_path / "angrybirds-dqn-rel.json")

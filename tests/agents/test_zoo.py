@@ -180,15 +180,15 @@ def test_damage_is_noticed(tmp_path: Path) -> None:
     """Weights that do not match their card are refused."""
     for suffix in ("npz", "json"):
         shutil.copy(FOLDER / f"cartpole-ppo.{suffix}", tmp_path)
-    assert zoo.read("ppo", "cartpole", folder=tmp_path).n_actions == 2
+    assert zoo.load("ppo", "cartpole", folder=tmp_path).n_actions == 2
     card = json.loads((tmp_path / "cartpole-ppo.json").read_text())
     (tmp_path / "cartpole-ppo.json").write_text(json.dumps(card | {"sha256": "0"}))
     with pytest.raises(BadAgentError, match="sha256"):
-        zoo.read("ppo", "cartpole", folder=tmp_path)
+        zoo.load("ppo", "cartpole", folder=tmp_path)
     content = (tmp_path / "cartpole-ppo.npz").read_bytes()
     (tmp_path / "cartpole-ppo.npz").write_bytes(content[:1000])
     with pytest.raises(BadAgentError, match="damaged"):
-        zoo.read("ppo", "cartpole", folder=tmp_path)
+        zoo.load("ppo", "cartpole", folder=tmp_path)
 
 
 @pytest.mark.parametrize(("domain", "name"), [("cartpole", "ppo"), ("cartpole", "dqn"), ("mountaincar", "ppo-weak")])
@@ -203,7 +203,7 @@ def test_training(domain: str, name: str, tmp_path: Path) -> None:
     assert (cards[0]["seed"], cards[0]["total_steps"]) == (3, 1200)
     assert seen[-1] == (1200, 1200)
     assert returns[cards[0]["checkpoint_step"]] == max(returns.values())
-    assert zoo.read(name, domain, folder=tmp_path / "0").sha256 == cards[0]["sha256"]
+    assert zoo.load(name, domain, folder=tmp_path / "0").sha256 == cards[0]["sha256"]
     assert json.loads((tmp_path / "0" / f"{domain}-{name}.json").read_text())["seed"] == 3
     for file in (tmp_path / "0").iterdir():
         assert file.read_bytes() == (tmp_path / "1" / file.name).read_bytes()

@@ -1,9 +1,10 @@
-"""What acts and embeds: agents from the shipped zoo, from SB3 zips, from live SB3 models and from torch modules."""
+"""Agents: from the shipped zoo, from SB3 zips, from live SB3 models and from torch modules."""
 
 import os
 from pathlib import Path
 from typing import Any
 
+from nappingrl.agents import zoo
 from nappingrl.agents.base import Agent
 from nappingrl.agents.zoo import card, zoo_names
 from nappingrl.errors import MissingExtraError
@@ -11,46 +12,43 @@ from nappingrl.errors import MissingExtraError
 __all__ = ["Agent", "card", "load", "zoo_names"]
 
 
-def load(agent: Any, domain: str | None = None, normaliser: str | Path | None = "auto") -> Agent:
-    """The agent behind a zoo name ("ppo", of `domain`), the path of an SB3 zip, a live SB3 model or an agent.
+def load(model: Any, domain: str | None = None, normaliser: str | Path | None = "auto") -> Agent:
+    """Load a frozen agent.
 
-    The path of a card that `napping train` wrote (.json) is allowed too.
-
-    `normaliser`: "auto" takes the observation statistics that belong to the agent, None leaves them out,
-    a path names a vecnormalize.pkl. Without a domain, zoo names are full ones ("cartpole-ppo").
+    Args:
+        model: the name of a shipped agent ("ppo"), the path of an SB3 zip or of a card that `napping train` wrote
+            (.json), a live SB3 model, or an `Agent`, which is returned as it is.
+        domain: the domain of a shipped agent; without it, give the full name ("cartpole-ppo").
+        normaliser: "auto" uses the agent's own observation statistics, None uses none, a path names a
+            vecnormalize.pkl.
     """
-    if isinstance(agent, Agent):
-        return agent
-    path = _path(agent, domain)
+    if isinstance(model, Agent):
+        return model
+    path = _find_file(model, domain)
+    if path is None and isinstance(model, str):
+        return zoo.load(model, domain, normaliser)
     if path is not None and path.suffix == ".json":
-        from nappingrl.agents import zoo
-
-        return zoo.read_card(path, normaliser)
-    if path is None and isinstance(agent, str):
-        from nappingrl.agents import zoo
-
-        return zoo.read(agent, domain, normaliser)
+        return zoo.load_card(path, normaliser)
     try:
-        from nappingrl.agents.sb3 import live as sb3_live
-        from nappingrl.agents.sb3 import zip as sb3
+        from nappingrl.agents.sb3.live import from_model
+        from nappingrl.agents.sb3.zip import read_zip
     except ModuleNotFoundError as error:
         raise MissingExtraError(
             f"reading SB3 agents needs {error.name}, which is not installed; install nappingrl[sb3]"
         ) from None
-    return sb3_live.from_model(agent, normaliser) if path is None else sb3.read_zip(path, normaliser)
+    return from_model(model, normaliser) if path is None else read_zip(path, normaliser)
 
 
-def _path(agent: Any, domain: str | None) -> Path | None:
-    """The file that `agent` names; None if it is a name of the zoo, or no name at all."""
-    if isinstance(agent, str):
-        if agent in zoo_names(domain):
+def _find_file(model: Any, domain: str | None) -> Path | None:
+    """The file that `model` names; None for the name of a shipped agent and for objects."""
+    if isinstance(model, str):
+        looks_like_path = "." in model or "/" in model or os.sep in model
+        exists = Path(model).is_file() or Path(f"{model}.zip").is_file()
+        if model in zoo_names(domain) or not (looks_like_path or exists):
             return None
-        named = "." in agent or "/" in agent or os.sep in agent
-        found = Path(agent).is_file() or Path(f"{agent}.zip").is_file()
-        if not (named or found):
-            return None
-    elif not isinstance(agent, os.PathLike):
+    elif not isinstance(model, os.PathLike):
         return None
-    path = Path(agent).expanduser()
-    # As in SB3, the suffix may be left out.
-    return path if path.exists() or not Path(f"{path}.zip").is_file() else Path(f"{path}.zip")
+    path = Path(model).expanduser()
+    # As in SB3, the suffix is optional.
+    with_suffix = Path(f"{path}.zip")
+    return with_suffix if with_suffix.is_file() and not path.exists() else path

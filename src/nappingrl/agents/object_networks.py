@@ -1,4 +1,4 @@
-"""Networks over objects: a dueling one, and a relational one that attends over them. What is absent is never chosen."""
+"""Q networks over the objects in an observation, dueling and relational; actions on absent objects are masked."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,14 +11,14 @@ from torch import Tensor, nn
 from nappingrl.agents.torch_agent import TorchAgent
 from nappingrl.errors import BadAgentError, check_name
 
-NEVER = -1e6
-"""The value of an action whose object is not there."""
-HEADS = 4
+MASKED_VALUE = -1e6
+"""The value of an action on an absent object."""
+N_HEADS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How observations and actions are built: equal slots of numbers, then shared ones; equal blocks of actions."""
+    """Layout of observations (slots of equal size, then shared numbers) and actions (blocks of equal size)."""
 
     slots: int
     per_slot: int
@@ -27,26 +27,26 @@ class Layout:
 
     @property
     def n_observations(self) -> int:
-        """Numbers of one observation."""
+        """Length of an observation."""
         return self.slots * self.per_slot + self.shared
 
     @property
     def n_actions(self) -> int:
-        """All actions."""
+        """Number of actions."""
         return self.slots * self.per_object
 
     def split(self, observations: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Objects (m, slots, per_slot), shared numbers (m, shared), and which objects are there (m, slots)."""
+        """Objects (m, slots, per_slot), shared numbers (m, shared), and which objects are present (m, slots)."""
         objects = observations[:, : self.slots * self.per_slot].reshape(-1, self.slots, self.per_slot)
         return objects, observations[:, self.slots * self.per_slot :], objects[:, :, 0] > 0
 
-    def masked(self, values: Tensor, there: Tensor) -> Tensor:
-        """Values (m, n_actions) with those of absent objects put out of question."""
-        return values.masked_fill(~there.repeat_interleave(self.per_object, dim=1), NEVER)
+    def masked(self, values: Tensor, is_present: Tensor) -> Tensor:
+        """Values (m, n_actions) in which actions on absent objects have `MASKED_VALUE`."""
+        return values.masked_fill(~is_present.repeat_interleave(self.per_object, dim=1), MASKED_VALUE)
 
 
 class Dueling(nn.Module):
-    """A perceptron with one stream for the state's value and one for the advantages of the actions."""
+    """A perceptron with separate streams for the state value and the advantages."""
 
     def __init__(self, layout: Layout, width: int = 256, embedding: int = 128) -> None:
         super().__init__()
@@ -59,15 +59,15 @@ class Dueling(nn.Module):
 
     def forward(self, observations: Tensor) -> Tensor:
         """Values of all actions."""
-        _, _, there = self.layout.split(observations)
+        _, _, is_present = self.layout.split(observations)
         state = self.embedding(observations)
         advantage = self.advantage(state)
         values: Tensor = self.value(state) + advantage - advantage.mean(dim=1, keepdim=True)
-        return self.layout.masked(values, there)
+        return self.layout.masked(values, is_present)
 
 
 class Relational(nn.Module):
-    """Each object becomes an entity, the entities attend to each other, and each values the shots at itself."""
+    """Objects attend to each other; each predicts the values of the shots at it."""
 
     def __init__(self, layout: Layout, width: int = 64, embedding: int = 64) -> None:
         super().__init__()
@@ -83,24 +83,24 @@ class Relational(nn.Module):
 
     def forward(self, observations: Tensor) -> Tensor:
         """Values of all actions."""
-        objects, shared, there = self.layout.split(observations)
+        objects, shared, is_present = self.layout.split(observations)
         repeated = shared[:, None, :].expand(-1, self.layout.slots, -1)
         entities = torch.relu(self.enter(torch.cat([objects, repeated], dim=2)))
-        entities = self.norm(entities + self.leave(self._attend(entities, there)))
-        pooled = entities.masked_fill(~there[:, :, None], NEVER).amax(dim=1)
-        pooled = torch.where(there.any(dim=1, keepdim=True), pooled, torch.zeros_like(pooled))
+        entities = self.norm(entities + self.leave(self._attend(entities, is_present)))
+        pooled = entities.masked_fill(~is_present[:, :, None], MASKED_VALUE).amax(dim=1)
+        pooled = torch.where(is_present.any(dim=1, keepdim=True), pooled, torch.zeros_like(pooled))
         state = self.embedding(pooled)
         around = state[:, None, :].expand(-1, self.layout.slots, -1)
         values = self.head(torch.cat([entities, around], dim=2)).flatten(1)
-        return self.layout.masked(values, there)
+        return self.layout.masked(values, is_present)
 
-    def _attend(self, entities: Tensor, there: Tensor) -> Tensor:
-        """Scaled dot-product attention over the objects that are there."""
+    def _attend(self, entities: Tensor, is_present: Tensor) -> Tensor:
+        """Scaled dot-product attention over the present objects."""
         m, slots, width = entities.shape
-        parts = self.queries_keys_values(entities).reshape(m, slots, 3, HEADS, width // HEADS)
+        parts = self.queries_keys_values(entities).reshape(m, slots, 3, N_HEADS, width // N_HEADS)
         queries, keys, values = parts.permute(2, 0, 3, 1, 4)
-        scores = queries @ keys.transpose(2, 3) / (width // HEADS) ** 0.5
-        weights = torch.softmax(scores.masked_fill(~there[:, None, None, :], NEVER), dim=3)
+        scores = queries @ keys.transpose(2, 3) / (width // N_HEADS) ** 0.5
+        weights = torch.softmax(scores.masked_fill(~is_present[:, None, None, :], MASKED_VALUE), dim=3)
         attended: Tensor = (weights @ values).transpose(1, 2).reshape(m, slots, width)
         return attended
 
@@ -109,13 +109,13 @@ NETWORKS: dict[str, type[Dueling] | type[Relational]] = {"dueling": Dueling, "re
 
 
 def make_network(about: dict[str, Any]) -> Dueling | Relational:
-    """A network from its description on a card: kind, layout, sizes."""
-    kind = NETWORKS[check_name("network", about["kind"], NETWORKS)]
-    return kind(Layout(**about["layout"]), **about.get("sizes", {}))
+    """The network that a card describes by kind, layout and sizes."""
+    network_class = NETWORKS[check_name("network", about["kind"], NETWORKS)]
+    return network_class(Layout(**about["layout"]), **about.get("sizes", {}))
 
 
 class NetworkAgent(TorchAgent):
-    """A network over objects as a frozen agent; one observation at a time, so that a row's bits are its own."""
+    """A network over objects as a frozen agent; one observation per pass, so bits do not depend on the batch."""
 
     block = 1
 

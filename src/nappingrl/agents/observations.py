@@ -1,57 +1,103 @@
-"""Observations as users give them: alone or in batches, as arrays or dictionaries of arrays."""
+"""Batches of observations: arrays (m, *shape), or dictionaries of such arrays."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from nappingrl.agents.base import Agent
 from nappingrl.errors import BadObservationError, BadSpecError
+from nappingrl.types import Decision, Transition
 
 
 def as_batch(agent: Agent, observation: Any) -> tuple[Any, bool]:
-    """The observation with a batch axis, and whether it came without one."""
+    """The observation with a batch axis, and whether the axis was added here."""
     if isinstance(observation, tuple) and len(observation) == 2 and isinstance(observation[1], dict):
         raise BadObservationError(
             "a tuple (observation, info) was given: unpack it first, `observation, info = env.reset()`"
         )
+    batch = _map_arrays(np.asarray, observation)
+    is_single = _is_single(agent, batch)
+    return (_map_arrays(lambda array: array[None], batch) if is_single else batch), is_single
+
+
+def _is_single(agent: Agent, observation: Any) -> bool:
+    """Whether the observation has no batch axis."""
     if isinstance(observation, dict):
-        batch = {name: np.asarray(value) for name, value in observation.items()}
-        shapes = agent.key_shapes
-        is_single = all(value.ndim == len(shapes.get(name, ())) for name, value in batch.items())
-        return ({name: value[None] for name, value in batch.items()} if is_single else batch), is_single
-    array = np.asarray(observation)
+        return all(array.ndim == len(agent.key_shapes.get(key, ())) for key, array in observation.items())
     shape = agent.observation_shape
-    if shape is not None and array.ndim not in (len(shape), len(shape) + 1):
+    if shape is None:
+        return True
+    if observation.ndim not in (len(shape), len(shape) + 1):
         raise BadObservationError(
-            f"observation of shape {array.shape} given; the agent was trained on {shape}, alone or (n, *shape)"
+            f"observation of shape {observation.shape} given; "
+            f"the agent was trained on {shape}: give one observation, or a batch (n, *shape)"
         )
-    is_single = shape is None or array.ndim == len(shape)
-    return (array[None] if is_single else array), is_single
+    return bool(observation.ndim == len(shape))
 
 
-def as_column(name: str, value: Any, kind: Any, n: int) -> Any:
-    """One value for each of n observations; raises in one line otherwise."""
-    column = np.atleast_1d(np.asarray(value, kind))
+def as_column(name: str, value: ArrayLike, dtype: DTypeLike, n: int) -> Any:
+    """One value for each of n observations, (n,)."""
+    column = np.atleast_1d(np.asarray(value, dtype))
     if column.shape != (n,):
-        raise BadSpecError(f"{name} of shape {column.shape} given for {n} observations; one for each is needed")
+        raise BadSpecError(f"{name} of shape {column.shape} given for {n} observations; give one value for each")
     return column
 
 
 def length_of(batch: Any) -> int:
-    """How many observations a batch has."""
-    return len(next(iter(batch.values()))) if isinstance(batch, dict) else len(batch)
+    """The number of observations in a batch."""
+    if not isinstance(batch, dict):
+        return len(batch)
+    lengths = {len(array) for array in batch.values()}
+    if len(lengths) != 1:
+        raise BadObservationError(
+            f"the entries of a dictionary observation have lengths {sorted(lengths)}; they must be equal"
+        )
+    return lengths.pop()
+
+
+def take(batch: Any, at: Any) -> Any:
+    """Some rows of a batch; `at` is an index array, a mask or a slice."""
+    return _map_arrays(lambda array: array[at], batch)
+
+
+def take_padded(batch: Any, first: int, size: int) -> Any:
+    """`size` rows from `first` on; the last row is repeated where the batch is too short."""
+    rows = np.minimum(np.arange(first, first + size), length_of(batch) - 1)
+    return _map_arrays(lambda array: np.ascontiguousarray(array[rows]), batch)
+
+
+def take_transition(transition: Transition, at: Any) -> Transition:
+    """Some rows of a transition."""
+    decision = transition.decision
+    return Transition(
+        observations=take(transition.observations, at),
+        decision=Decision(decision.actions[at], decision.model_states[at], decision.preferences[at]),
+        actions=transition.actions[at],
+        next_observations=take(transition.next_observations, at),
+        rewards=transition.rewards[at],
+        terminated=transition.terminated[at],
+        truncated=transition.truncated[at],
+    )
 
 
 def are_equal(a: Any, b: Any) -> bool:
     """Whether two batches of observations are the same."""
     if isinstance(a, dict):
-        return a.keys() == b.keys() and all(np.array_equal(a[name], b[name]) for name in a)
+        return a.keys() == b.keys() and all(np.array_equal(a[key], b[key]) for key in a)
     return np.array_equal(a, b)
 
 
-def in_signs(observation: NDArray[np.floating[Any]]) -> str:
-    """Words for observations that have no names."""
+def describe_signs(observation: NDArray[np.floating[Any]]) -> str:
+    """Text for an observation whose entries have no names: the signs of the first eight."""
     if not len(observation):
         return "anywhere"
     return ", ".join(f"obs[{i}] {'>' if value > 0 else '<='} 0" for i, value in enumerate(observation[:8]))
+
+
+def _map_arrays(function: Callable[[Any], Any], batch: Any) -> Any:
+    """Apply a function to the array, or to each array of a dictionary."""
+    if isinstance(batch, dict):
+        return {key: function(array) for key, array in batch.items()}
+    return function(batch)

@@ -18,7 +18,8 @@ from threadpoolctl import threadpool_limits
 from nappingrl import registry
 from nappingrl.agents import load
 from nappingrl.agents.base import Agent
-from nappingrl.agents.mlp import MlpAgent, policy_layers
+from nappingrl.agents.mlp import MlpAgent
+from nappingrl.agents.state_dict import policy_layers
 from nappingrl.domains.cartpole import CartPole
 from nappingrl.errors import MissingExtraError
 from nappingrl.methods.napping import Napping

@@ -7,10 +7,11 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from nappingrl.agents.base import Trainable
+from nappingrl.agents.observations import take_transition
 from nappingrl.learners.network import flatten, forward_each, learning_spans, sizes_of
 from nappingrl.learners.replay import Memory, RewardScale
 from nappingrl.rng import Streams
-from nappingrl.types import Actions, Decision, Flags, Keys, Observations, Rows, Transition
+from nappingrl.types import Actions, Decision, Keys, Observations, Rows, Transition
 
 
 class Learner(ABC):
@@ -87,7 +88,7 @@ class Learner(ABC):
         """Put a step into memory and update the networks that are due."""
         alive = ~self.is_diverged[rows]
         if not alive.all():
-            rows, transition = rows[alive], part(transition, alive)
+            rows, transition = rows[alive], take_transition(transition, alive)
         if not len(rows):
             return
         self.rewards.update(rows, transition.rewards, transition.terminated | transition.truncated)
@@ -119,11 +120,3 @@ class Learner(ABC):
         if self._normalise is not None:
             observations = self._normalise(observations)
         return np.ascontiguousarray(observations, np.float32).reshape(len(observations), -1)
-
-
-def part(transition: Transition, at: Flags) -> Transition:
-    """Some rows of a step."""
-    t, d = transition, transition.decision
-    decision = Decision(d.actions[at], d.model_states[at], d.preferences[at])
-    ends = t.terminated[at], t.truncated[at]
-    return Transition(t.observations[at], decision, t.actions[at], t.next_observations[at], t.rewards[at], *ends)

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.agents.base import Agent, check_observations
+from nappingrl.agents.observations import take_transition
 from nappingrl.learners import make_learner
-from nappingrl.learners.base import part
 from nappingrl.methods.base import Method, MethodInfo, Option
 from nappingrl.types import Actions, Decision, Flags, Keys, Observations, Rows, Transition
 
@@ -67,9 +67,9 @@ class Online(Method):
         """One step, for the rows that had begun when it was taken; detection lets the others begin with the next."""
         at = self._is_learning[rows]
         if at.any():
-            self.learner.learn(rows[at], transition if at.all() else part(transition, at))
+            self.learner.learn(rows[at], transition if at.all() else take_transition(transition, at))
         if not at.all():
-            self._watch(rows[~at], part(transition, ~at))
+            self._watch(rows[~at], take_transition(transition, ~at))
             self._is_learning[rows] |= detected
 
     def _watch(self, rows: Rows, transition: Transition) -> None:

@@ -1,6 +1,6 @@
-"""What SB3's zips and live models tell of their training, by SB3's names; a schedule is {"from": a, "to": b}.
+"""Hyperparameters of SB3's zips and live models, by SB3's names; a schedule is {"from": a, "to": b}.
 
-Pickles are never loaded: where a number is only in one, the list of its opcodes is searched for it.
+Pickles are never loaded. Numbers that are only in a pickle are searched in the list of its opcodes.
 """
 
 import base64
@@ -15,27 +15,33 @@ _MAX_BYTES = 1 << 26
 
 
 def plain_numbers(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The public entries that are plain numbers: gamma, batch_size, n_steps, a constant learning rate, ..."""
+    """The public entries that are numbers: gamma, batch_size, n_steps, a constant learning rate, ..."""
     return {key: value for key, value in data.items() if isinstance(value, int | float) and not key.startswith("_")}
 
 
 def of_zip(data: Mapping[str, Any], normaliser: Path | None) -> dict[str, Any]:
-    """Of the `data` of a zip and the vecnormalize.pkl beside it; "unreadable" names what only a pickle tells."""
-    read: dict[str, Any] = {"train_freq": _train_freq(data.get("train_freq"))}
+    """The hyperparameters in the `data` of a zip; "unreadable" names those that are only in a pickle.
+
+    `normaliser` is the zip's vecnormalize.pkl, if it has one.
+    """
+    parsed: dict[str, Any] = {"train_freq": _train_freq(data.get("train_freq"))}
     for name in SCHEDULES:
         value = data.get(name)
-        told = value if isinstance(value, dict) else {}
+        fields = value if isinstance(value, dict) else {}
         # SB3's LinearSchedule shows its numbers as fields, or as text inside a FloatSchedule.
-        text = f"start={told.get('start')} end={told.get('end')} {told.get('value_schedule')}"
-        read[name] = _schedule(text)
-    unreadable = [name for name, value in read.items() if value is None and isinstance(data.get(name), dict)]
-    known = plain_numbers(data) | {name: value for name, value in read.items() if value is not None}
-    known |= {"unreadable": unreadable} if unreadable else {}
-    return known if normaliser is None else known | {"normalise": _scales_rewards(normaliser)}
+        text = f"start={fields.get('start')} end={fields.get('end')} {fields.get('value_schedule')}"
+        parsed[name] = _schedule(text)
+    known = plain_numbers(data) | {name: value for name, value in parsed.items() if value is not None}
+    unreadable = [name for name, value in parsed.items() if value is None and isinstance(data.get(name), dict)]
+    if unreadable:
+        known["unreadable"] = unreadable
+    if normaliser is not None:
+        known["normalise"] = _scales_rewards(normaliser)
+    return known
 
 
 def of_model(model: Any) -> dict[str, Any]:
-    """Of a live model."""
+    """The hyperparameters of a live model."""
     known = plain_numbers(vars(model))
     train_freq = getattr(model, "train_freq", None)
     if isinstance(train_freq, tuple) and str(getattr(train_freq[1], "value", train_freq[1])) == "step":
@@ -51,14 +57,16 @@ def of_model(model: Any) -> dict[str, Any]:
 
 def _schedule(text: str) -> float | dict[str, float] | None:
     """The number of "ConstantSchedule(val=.2)"; the ends of "LinearSchedule(start=.2, end=0, ...)"."""
-    found = dict(re.findall(r"\b(val|start|end)=(\d[\d.]{0,30}(?:e-?\d{1,3})?)", text[:500]))
-    if "val" in found:
-        return float(found["val"])
-    return {"from": float(found["start"]), "to": float(found["end"])} if {"start", "end"} <= set(found) else None
+    numbers = dict(re.findall(r"\b(val|start|end)=(\d[\d.]{0,30}(?:e-?\d{1,3})?)", text[:500]))
+    if "val" in numbers:
+        return float(numbers["val"])
+    if "start" in numbers and "end" in numbers:
+        return {"from": float(numbers["start"]), "to": float(numbers["end"])}
+    return None
 
 
 def _train_freq(value: Any) -> int | None:
-    """The steps between updates: the only number in the pickle of a TrainFreq that counts steps."""
+    """Steps between updates, if a pickled TrainFreq counts steps: the only number in it."""
     text = value.get(":serialized:") if isinstance(value, dict) else None
     codes = _opcodes(text) if isinstance(text, str) and len(text) < 2000 else []
     numbers = [arg for name, arg in codes if name.startswith("BININT")]
@@ -66,7 +74,7 @@ def _train_freq(value: Any) -> int | None:
 
 
 def _scales_rewards(path: Path) -> bool:
-    """Whether a VecNormalize pickle says norm_reward=True, its default."""
+    """Whether a VecNormalize pickle has norm_reward=True, the default."""
     codes = _opcodes(path.read_bytes()) if path.is_file() and path.stat().st_size <= _MAX_BYTES else []
     at = next((i for i, (_, arg) in enumerate(codes) if arg == "norm_reward"), len(codes))
     flags = [name for name, _ in codes[at : at + 4] if name in ("NEWTRUE", "NEWFALSE")]
@@ -74,7 +82,7 @@ def _scales_rewards(path: Path) -> bool:
 
 
 def _opcodes(pickled: bytes | str) -> list[tuple[str, Any]]:
-    """Names and arguments of the opcodes of a pickle, or of one in base64; none of a damaged one."""
+    """Names and arguments of the opcodes in a pickle (bytes, or base64 text); empty if it is damaged."""
     try:
         pickled = base64.b64decode(pickled) if isinstance(pickled, str) else pickled
         return [(code.name, arg) for code, arg, _ in pickletools.genops(pickled)]

@@ -1,4 +1,4 @@
-"""Live models of Stable-Baselines3 and sb3-contrib. SB3 is not imported: who has such a model has imported it."""
+"""Live models of Stable-Baselines3 and sb3-contrib; this module does not import SB3 itself."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,21 +8,23 @@ import numpy as np
 import torch
 from gymnasium import spaces
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from nappingrl.agents.base import Agent, check_observations
 from nappingrl.agents.continuous import ActionBox, BoxMlpAgent
-from nappingrl.agents.mlp import MlpAgent, Normaliser, policy_layers
+from nappingrl.agents.mlp import MlpAgent, Normaliser
 from nappingrl.agents.sb3 import hyperparameters, vecnormalize
 from nappingrl.agents.sb3.spaces import OWN_PACKAGES
 from nappingrl.agents.sb3.zip import adam_state
-from nappingrl.agents.torch_agent import Batch, TorchBackedAgent, hash_tensors, to_numpy, watched
+from nappingrl.agents.state_dict import policy_layers
+from nappingrl.agents.torch_agent import Batch, TorchBackedAgent, captured, hash_tensors, to_numpy
 from nappingrl.errors import BadAgentError, BadObservationError
 
 
 def from_model(model: Any, normaliser: str | Path | None = "auto", name: str | None = None) -> Agent:
-    """A live SB3 model (or its policy) as an agent: in numpy where it is a plain perceptron, else in torch.
+    """A live SB3 model (or its policy) as an agent: in numpy for a plain perceptron, otherwise in torch.
 
-    "auto" means no normaliser here: the agent takes what the model's predict() takes.
+    "auto" means no normaliser: the agent expects the observations that the model's predict() expects.
     """
     policy = getattr(model, "policy", model)
     if not callable(getattr(policy, "obs_to_tensor", None)):
@@ -44,7 +46,8 @@ def from_model(model: Any, normaliser: str | Path | None = "auto", name: str | N
         return LiveSB3Agent(policy, name, statistics, known)
     weights = to_numpy(policy.state_dict())
     kind, layers = policy_layers(weights, int(getattr(space, "n", 0)))
-    activation, shape = policy.activation_fn.__name__.lower(), policy.observation_space.shape
+    activation = policy.activation_fn.__name__.lower()
+    shape = policy.observation_space.shape
     if isinstance(space, spaces.Box):
         box = _box(policy, kind)
         return BoxMlpAgent(name, layers, activation, box, statistics, weights, known, observation_shape=shape)
@@ -70,27 +73,32 @@ class LiveSB3Agent(TorchBackedAgent):
         normaliser: Normaliser | None = None,
         hyperparameters: Mapping[str, Any] | None = None,
     ) -> None:
-        self.policy, self.name, self.normaliser = policy, name, normaliser
+        self.policy = policy
+        self.name = name
+        self.normaliser = normaliser
         self._hyperparameters = dict(hyperparameters or {})
-        self._last = [layer for layer in _network(policy).modules() if isinstance(layer, torch.nn.Linear)][-1]
-        self.n_actions, self.embedding_dim = int(getattr(policy.action_space, "n", 0)), self._last.in_features
+        self._output_layer = [layer for layer in _network(policy).modules() if isinstance(layer, torch.nn.Linear)][-1]
+        self.n_actions = int(getattr(policy.action_space, "n", 0))
+        self.embedding_dim = self._output_layer.in_features
         self._box = None if self.n_actions else _box(policy, "gaussian")
         if self._box is not None:
-            self.action_low, self.action_high = self._box.low, self._box.high
+            self.action_low = self._box.low
+            self.action_high = self._box.high
         space = policy.observation_space
         self.observation_shape = None if isinstance(space, spaces.Dict) else tuple(space.shape)
         if isinstance(space, spaces.Dict):
             self.key_shapes = {key: tuple(part.shape or ()) for key, part in space.spaces.items()}
         self.sha256 = hash_tensors(policy.state_dict())
 
+    @override
     def weights(self) -> dict[str, NDArray[np.float32]]:
-        """The policy's state dict."""
         return to_numpy(self.policy.state_dict())
 
+    @override
     def hyperparameters(self) -> dict[str, Any]:
-        """The model's plain numbers."""
         return dict(self._hyperparameters)
 
+    @override
     def _pass(self, block: Batch) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         if self.normaliser is not None and not isinstance(block, dict):
             block = self.normaliser(block)
@@ -98,18 +106,19 @@ class LiveSB3Agent(TorchBackedAgent):
         tensors, _ = self.policy.obs_to_tensor(block)
         if isinstance(tensors, torch.Tensor):
             tensors = tensors.contiguous()  # an image with its channels last gives the same bits
-        with watched(self._last) as seen:
+        with captured(self._output_layer) as layer:
             actions = self.policy._predict(tensors, deterministic=True)
         if self._box is not None:
             wanted = torch.from_numpy(self._box.rescale(actions.cpu().numpy()))
-            return wanted, seen["input"], torch.zeros((len(wanted), 0))
-        preferences = seen["output"]
+            return wanted, layer["input"], torch.zeros((len(wanted), 0))
+        preferences = layer["output"]
         if preferences.shape[1] != self.n_actions:  # QR-DQN: the mean over quantiles
             preferences = preferences.view(len(preferences), -1, self.n_actions).mean(dim=1)
-        return actions.reshape(-1), seen["input"], preferences
+        return actions.reshape(-1), layer["input"], preferences
 
+    @override
     def _check(self, observations: Batch) -> None:
-        """As the base class, but images may have their channels last, and dictionaries must have all keys."""
+        # Unlike the base class: images may have their channels last, and dictionaries must have all keys.
         space = self.policy.observation_space
         if isinstance(space, spaces.Dict):
             if not isinstance(observations, dict) or set(observations) != set(space.spaces):
@@ -126,12 +135,12 @@ class LiveSB3Agent(TorchBackedAgent):
 def _check_array(values: NDArray[Any], space: Any) -> None:
     shape = tuple(space.shape)
     if len(shape) == 3 and values.shape[1:] == (*shape[1:], shape[0]):
-        shape = values.shape[1:]  # SB3 moves the channels of an image to the front by itself
+        shape = values.shape[1:]  # SB3 itself moves the channels of an image to the front
     check_observations(values, shape)
 
 
 def _network(policy: Any) -> torch.nn.Module:
-    """The part of a policy that ends in the layer whose outputs are the preferences, or the numbers of an action."""
+    """The module whose last layer gives the preferences, or the continuous action."""
     if isinstance(getattr(policy, "action_net", None), torch.nn.Linear):
         return policy.action_net  # type: ignore[no-any-return]
     mean = getattr(getattr(policy, "actor", None), "mu", None)
@@ -146,27 +155,32 @@ def _network(policy: Any) -> torch.nn.Module:
 def _is_plain(policy: Any) -> bool:
     """Whether the policy is SB3's own code: flat observations, then linear layers with tanh or ReLU between them."""
     space = policy.observation_space
-    image = isinstance(space, spaces.Box) and space.dtype == np.uint8 and len(space.shape) == 3
-    if not isinstance(space, spaces.Box) or image:
+    if not isinstance(space, spaces.Box) or _is_image(space):
         return False
-    network: Any = _network(policy)
-    allowed = {torch.nn.Linear, torch.nn.Sequential}
-    if network is getattr(policy, "action_net", None):
-        extractor, hidden, body = policy.pi_features_extractor, policy.mlp_extractor, policy.mlp_extractor.policy_net
-    elif hasattr(policy, "actor"):
-        extractor, hidden = policy.actor.features_extractor, policy.actor
-        body = torch.nn.Sequential(*([hidden.latent_pi] if hasattr(hidden, "latent_pi") else []), network)
-        # TD3 ends in a tanh; SAC with state-dependent noise limits the mean.
-        allowed |= {torch.nn.Hardtanh if hasattr(hidden, "latent_pi") else torch.nn.Tanh}
-    else:
-        extractor, hidden = network.features_extractor, network
-        body = getattr(network, "q_net", None) or network.quantile_net
-    own = all(type(part).__module__.startswith(OWN_PACKAGES) for part in (policy, extractor, hidden))
-    leaves = {type(layer) for layer in body.modules() if not list(layer.children())}
+    extractor, network, body, extra_layers = _parts(policy)
+    is_own_code = all(type(part).__module__.startswith(OWN_PACKAGES) for part in (policy, extractor, network))
     activation = getattr(policy, "activation_fn", None)
+    leaves = {type(layer) for layer in body.modules() if not list(layer.children())}
     return (
-        own
+        is_own_code
         and type(extractor).__name__ == "FlattenExtractor"
         and activation in (torch.nn.Tanh, torch.nn.ReLU)
-        and leaves <= allowed | {activation}
+        and leaves <= {torch.nn.Linear, torch.nn.Sequential, activation, *extra_layers}
     )
+
+
+def _is_image(space: spaces.Box) -> bool:
+    return space.dtype == np.uint8 and len(space.shape) == 3
+
+
+def _parts(policy: Any) -> tuple[Any, Any, torch.nn.Module, set[type[torch.nn.Module]]]:
+    """Of the acting network: feature extractor, SB3's module, its layers, and the extra layer types it may have."""
+    network: Any = _network(policy)
+    if network is getattr(policy, "action_net", None):
+        return policy.pi_features_extractor, policy.mlp_extractor, policy.mlp_extractor.policy_net, set()
+    if hasattr(policy, "actor"):
+        actor = policy.actor
+        if hasattr(actor, "latent_pi"):  # SAC; with state-dependent noise it clips the mean
+            return actor.features_extractor, actor, torch.nn.Sequential(actor.latent_pi, network), {torch.nn.Hardtanh}
+        return actor.features_extractor, actor, torch.nn.Sequential(network), {torch.nn.Tanh}  # TD3 ends in a tanh
+    return network.features_extractor, network, getattr(network, "q_net", None) or network.quantile_net, set()

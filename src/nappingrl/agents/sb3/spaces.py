@@ -1,4 +1,4 @@
-"""The readable fields of an SB3 zip's `data`: spaces, the policy's class and options. Its pickles are left alone."""
+"""The readable fields in the `data` of an SB3 zip: spaces, policy class and policy options; no pickles."""
 
 import re
 from collections.abc import Mapping
@@ -11,17 +11,17 @@ from nappingrl.errors import BadAgentError
 
 OWN_PACKAGES = ("stable_baselines3.", "sb3_contrib.")
 MAX_NUMBERS = 1000
-"""Of one action; numpy writes longer rows with a gap in the middle."""
+"""Largest action that can be read: numpy abbreviates longer arrays."""
 
 
 def n_actions(data: Mapping[str, Any]) -> int:
-    """The number of discrete actions, from the readable fields beside the pickled action space; 0 of a Box."""
+    """The number of discrete actions; 0 for a Box."""
     space = data.get("action_space")
-    kind = _class_name(space.get(":type:")) if isinstance(space, dict) else ""
-    if kind == "Box":
+    space_class = _class_name(space.get(":type:")) if isinstance(space, dict) else ""
+    if space_class == "Box":
         return 0
-    if kind != "Discrete":
-        raise BadAgentError(f"its action space is {kind or 'not readable'}; only Discrete and Box are supported")
+    if space_class != "Discrete":
+        raise BadAgentError(f"its action space is {space_class or 'not readable'}; only Discrete and Box are supported")
     assert isinstance(space, dict)
     count = str(space.get("n"))  # gymnasium's is a numpy integer, which SB3 writes as text
     if not count.isdecimal() or len(count) > 6 or int(count) < 1:
@@ -30,7 +30,7 @@ def n_actions(data: Mapping[str, Any]) -> int:
 
 
 def action_limits(data: Mapping[str, Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """The least and the greatest action of a Box, which SB3 writes as text such as "[-2.  -1.5]"."""
+    """Lower and upper bounds of a Box, which SB3 writes as text such as "[-2.  -1.5]"."""
     low, high = (_numbers(data["action_space"].get(name)) for name in ("low", "high"))
     if low is None or high is None or low.shape != high.shape:
         raise BadAgentError(
@@ -41,7 +41,7 @@ def action_limits(data: Mapping[str, Any]) -> tuple[NDArray[np.float32], NDArray
 
 
 def _numbers(text: Any) -> NDArray[np.float32] | None:
-    """The numbers of "[-2.  -1.5]"; None where it is anything else."""
+    """The numbers in "[-2.  -1.5]"; None for any other text."""
     if not isinstance(text, str) or len(text) > 32 * MAX_NUMBERS or not re.fullmatch(r"\[[^\[\]]+\]", text):
         return None
     try:
@@ -52,15 +52,15 @@ def _numbers(text: Any) -> NDArray[np.float32] | None:
 
 
 def observation_shape(data: Mapping[str, Any]) -> tuple[int, ...] | None:
-    """The shape of a Box that the network sees unchanged but flat; None where the file does not tell."""
+    """The shape of a Box whose observations enter the network flattened; None if the file does not tell."""
     space = data.get("observation_space")
     if not isinstance(space, dict):
         return None
-    kind = _class_name(space.get(":type:"))
+    space_class = _class_name(space.get(":type:"))
     shape = space.get("_shape", space.get("shape"))  # gymnasium's name, old gym's name
-    image = isinstance(shape, list) and len(shape) == 3 and space.get("dtype") == "uint8"
-    if image or kind not in ("", "Box"):
-        what = "images" if image else f"of kind {kind}"
+    is_image = isinstance(shape, list) and len(shape) == 3 and space.get("dtype") == "uint8"
+    if is_image or space_class not in ("", "Box"):
+        what = "images" if is_image else f"a {space_class}"
         raise BadAgentError(f"its observations are {what}; load it with SB3 and give the live model")
     if not isinstance(shape, list) or not all(isinstance(n, int) and n > 0 for n in shape):
         return None
@@ -68,7 +68,7 @@ def observation_shape(data: Mapping[str, Any]) -> tuple[int, ...] | None:
 
 
 def check_plain(data: Mapping[str, Any]) -> None:
-    """Refuse policies whose code could do more with an observation than the tensors tell."""
+    """Refuse policies with custom code: the tensors do not tell what it does."""
     policy = data.get("policy_class")
     module = policy.get("__module__") if isinstance(policy, dict) else None
     if isinstance(module, str) and not module.startswith(OWN_PACKAGES):

@@ -1,8 +1,8 @@
-"""Observation statistics out of a VecNormalize pickle, without running a pickle.
+"""Observation statistics from a VecNormalize pickle, read without executing it.
 
-Unpickling means calling what the file names. Here every name, numpy's too, becomes an inert record that only
-remembers what it was called with, so nothing of gym, gymnasium or SB3 has to be installed and nothing can be run.
-Arrays are then rebuilt from the bytes that the records hold.
+Unpickling calls whatever the file names. Here every name, numpy's too, becomes an inert record that only stores its
+arguments: no code of the file can run, and neither gym, gymnasium nor SB3 need be installed. Arrays are then rebuilt
+from the bytes in the records.
 """
 
 import io
@@ -18,27 +18,27 @@ from nappingrl.agents.mlp import Normaliser
 from nappingrl.errors import BadAgentError
 
 MAX_BYTES = 1 << 26
-"""Statistics of flat observations are a few kilobytes."""
+"""Larger files are refused; statistics of flat observations take a few kilobytes."""
 
 
 class Inert:
-    """Stands for any class, function or instance of a pickle: it stores what it is given and never acts on it."""
+    """Stands for any class, function or instance in a pickle; stores its arguments and does nothing with them."""
 
     origin = ""
     args: tuple[Any, ...]
     state: Any
 
     def __new__(cls, *args: Any, **kwargs: Any) -> "Inert":
-        """A record of one call."""
+        """Record a call."""
         self = object.__new__(cls)
         self.args, self.state = args, None
         return self
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Everything is stored by __new__, which is all that a pickle may call."""
+        """Do nothing: __new__ has stored the arguments."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> "Inert":
-        """A call of something that does not exist."""
+        """Record a call of an instance."""
         return Inert(*args)
 
     def __setstate__(self, state: Any) -> None:
@@ -46,19 +46,19 @@ class Inert:
         self.state = state
 
     def ignore(self, *args: Any) -> None:
-        """Take the items of dictionaries, lists and sets of unknown classes, and drop them."""
+        """Drop the items of dictionaries, lists and sets of unknown classes."""
 
     __setitem__ = append = extend = add = ignore
 
 
 class _InertUnpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
-        """An inert class that carries the name."""
+        """An inert class with the name as its origin."""
         return type("Inert", (Inert,), {"origin": f"{module}.{name}"})
 
 
 def read(path: Path) -> Normaliser | None:
-    """The observation normaliser of a saved VecNormalize; None where it only normalises rewards."""
+    """The observation normaliser of a saved VecNormalize; None if it only normalises rewards."""
     try:
         if path.stat().st_size > MAX_BYTES:
             raise BadAgentError(f"normaliser file '{path}' is larger than {MAX_BYTES >> 20} MiB")
@@ -85,8 +85,10 @@ def _normaliser(saved: Any) -> Normaliser | None:
     statistics = state["obs_rms"]
     if not isinstance(statistics, Inert) or not isinstance(statistics.state, dict):
         raise BadAgentError("it normalises dictionary observations; only one flat observation is supported")
-    mean, var = _floats(statistics.state.get("mean")), _floats(statistics.state.get("var"))
-    epsilon, clip = _number(state.get("epsilon", 1e-8)), _number(state.get("clip_obs", 10.0))
+    mean = _floats(statistics.state.get("mean"))
+    var = _floats(statistics.state.get("var"))
+    epsilon = _number(state.get("epsilon", 1e-8))
+    clip = _number(state.get("clip_obs", 10.0))
     if mean.shape != var.shape or mean.ndim == 0 or not (np.isfinite(mean).all() and np.isfinite(var).all()):
         raise BadAgentError(f"its mean {mean.shape} and variance {var.shape} are no observation statistics")
     if (var < 0).any() or not epsilon > 0 or not clip > 0:
@@ -117,13 +119,31 @@ def _floats(value: Any) -> NDArray[np.float64]:
 
 def _from_bytes(content: Any, dtype: Any, shape: Any, order: Any) -> NDArray[np.float64]:
     """The array that numpy would rebuild from these bytes."""
-    if isinstance(content, Inert) and content.origin == "_codecs.encode" and content.args[1:] == ("latin1",):
-        content = str(content.args[0]).encode("latin1", "replace")  # bytes in protocol 2
-    wanted = isinstance(dtype, Inert) and dtype.origin == "numpy.dtype" and dtype.args and dtype.args[0]
-    byte_order = dtype.state[1] if wanted and isinstance(dtype.state, tuple) and len(dtype.state) > 1 else "<"
-    sizes = isinstance(shape, tuple) and all(isinstance(n, int) and n >= 0 for n in shape)
-    if wanted not in ("f4", "f8") or byte_order not in ("<", ">", "=") or order not in ("C", "F") or not sizes:
+    if _is_latin1_bytes(content):
+        content = str(content.args[0]).encode("latin1", "replace")
+    type_code, byte_order = _float_type(dtype)
+    if order not in ("C", "F") or not _is_shape(shape):
         raise BadAgentError("an array of floats was expected among its statistics")
-    if not isinstance(content, bytes | bytearray) or len(content) != math.prod(shape) * int(wanted[1]):
+    if not isinstance(content, bytes | bytearray) or len(content) != math.prod(shape) * int(type_code[1]):
         raise BadAgentError("an array among its statistics is not as long as its shape says")
-    return np.frombuffer(bytes(content), byte_order + wanted).reshape(shape, order=order).astype(np.float64)
+    return np.frombuffer(bytes(content), byte_order + type_code).reshape(shape, order=order).astype(np.float64)
+
+
+def _is_latin1_bytes(content: Any) -> bool:
+    """Whether the record stands for bytes as pickle protocol 2 writes them."""
+    return isinstance(content, Inert) and content.origin == "_codecs.encode" and content.args[1:] == ("latin1",)
+
+
+def _is_shape(shape: Any) -> bool:
+    return isinstance(shape, tuple) and all(isinstance(n, int) and n >= 0 for n in shape)
+
+
+def _float_type(dtype: Any) -> tuple[str, str]:
+    """The type code (f4 or f8) and the byte order of a pickled dtype."""
+    is_dtype = isinstance(dtype, Inert) and dtype.origin == "numpy.dtype" and len(dtype.args) > 0
+    type_code = dtype.args[0] if is_dtype else None
+    has_byte_order = is_dtype and isinstance(dtype.state, tuple) and len(dtype.state) > 1
+    byte_order = dtype.state[1] if has_byte_order else "<"
+    if type_code not in ("f4", "f8") or byte_order not in ("<", ">", "="):
+        raise BadAgentError("an array of floats was expected among its statistics")
+    return type_code, byte_order

@@ -1,8 +1,8 @@
-"""Saved agents of Stable-Baselines3 and sb3-contrib: zips, read without executing pickles.
+"""Zips saved by Stable-Baselines3 and sb3-contrib, read without executing pickles.
 
-A zip holds `data` (JSON, with base64 pickles beside readable fields; those pickles are never loaded), `policy.pth` and
+A zip holds `data` (JSON with readable fields, and base64 pickles that are never loaded), `policy.pth` and
 `policy.optimizer.pth` (tensors, read by torch in its weights-only mode). Shapes come from the tensors, the rest from
-the readable fields. SB3 itself is never imported: zips need torch alone.
+the readable fields. Reading needs torch, but not SB3.
 """
 
 import io
@@ -19,32 +19,34 @@ from numpy.typing import NDArray
 
 from nappingrl.agents.base import AdamState
 from nappingrl.agents.continuous import ActionBox, BoxMlpAgent
-from nappingrl.agents.mlp import MlpAgent, Normaliser, policy_layers
-from nappingrl.agents.sb3 import hyperparameters, vecnormalize
-from nappingrl.agents.sb3 import spaces as sb3_data
+from nappingrl.agents.mlp import MlpAgent
+from nappingrl.agents.sb3 import hyperparameters, spaces, vecnormalize
+from nappingrl.agents.state_dict import policy_layers
 from nappingrl.agents.torch_agent import to_numpy
 from nappingrl.errors import BadAgentError
 
 MAX_BYTES = 1 << 30
-"""Declared size above which a file is refused unread."""
+"""Files that declare a larger unpacked size are refused."""
 ALLOWED = "allowed: a .zip written by model.save() of SB3's PPO, A2C, DQN, SAC, TD3, DDPG or sb3-contrib's QRDQN, TRPO"
 DEFAULT_ACTIVATION = {"actor-critic": "tanh", "gaussian": "tanh"}
-"""By the kind of policy; relu for all others."""
+"""SB3's default by the kind of policy; relu for all others."""
 
 
 def read_zip(path: Path, normaliser: str | Path | None = "auto") -> MlpAgent:
     """The agent of a saved SB3 zip, with the VecNormalize statistics beside it."""
     try:
-        data, weights, adam = _members(path)
-        n_actions = sb3_data.n_actions(data)
-        sb3_data.check_plain(data)
+        data, weights, adam = _read_members(path)
+        n_actions = spaces.n_actions(data)
+        spaces.check_plain(data)
         kind, layers = policy_layers(weights, n_actions)
-        activation = sb3_data.activation(data) or DEFAULT_ACTIVATION.get(kind, "relu")
-        statistics = find_normaliser(path, normaliser)
-        known = hyperparameters.of_zip(data, _normaliser_file(path, normaliser))
-        source, shape = str(path), sb3_data.observation_shape(data)
+        activation = spaces.activation(data) or DEFAULT_ACTIVATION.get(kind, "relu")
+        normaliser_file = _find_normaliser(path, normaliser)
+        statistics = None if normaliser_file is None else vecnormalize.read(normaliser_file)
+        known = hyperparameters.of_zip(data, normaliser_file)
+        source = str(path)
+        shape = spaces.observation_shape(data)
         if not n_actions:
-            box = ActionBox.make(kind, *sb3_data.action_limits(data), sb3_data.policy_options(data))
+            box = ActionBox.make(kind, *spaces.action_limits(data), spaces.policy_options(data))
             return BoxMlpAgent(path.stem, layers, activation, box, statistics, weights, known, source, shape)
         if layers[-1][0].shape[1] != n_actions:
             raise BadAgentError(f"its network has {layers[-1][0].shape[1]} outputs for {n_actions} actions")
@@ -53,21 +55,16 @@ def read_zip(path: Path, normaliser: str | Path | None = "auto") -> MlpAgent:
         raise BadAgentError(f"agent file '{path}': {error}") from None
 
 
-def find_normaliser(path: Path, normaliser: str | Path | None) -> Normaliser | None:
-    """The statistics at `normaliser`; for "auto" those in the places where the RL Zoo keeps them, if any."""
-    place = _normaliser_file(path, normaliser)
-    return None if place is None else vecnormalize.read(place)
-
-
-def _normaliser_file(path: Path, normaliser: str | Path | None) -> Path | None:
+def _find_normaliser(path: Path, normaliser: str | Path | None) -> Path | None:
+    """The file that `normaliser` names; for "auto", the one in the folders where the RL Zoo keeps it, if any."""
     if normaliser != "auto":
         return None if normaliser is None else Path(normaliser)
-    places = (path.parent / path.stem / "vecnormalize.pkl", path.parent / "vecnormalize.pkl")
-    return next((place for place in places if place.is_file()), None)
+    candidates = (path.parent / path.stem / "vecnormalize.pkl", path.parent / "vecnormalize.pkl")
+    return next((candidate for candidate in candidates if candidate.is_file()), None)
 
 
-def _members(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]], AdamState | None]:
-    """The JSON, the tensors and the optimiser's state of a zip."""
+def _read_members(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]], AdamState | None]:
+    """The JSON data, the weights and the optimiser's state in a zip."""
     try:
         if path.is_dir() or not path.exists():
             raise BadAgentError(f"it {'is a folder' if path.is_dir() else 'does not exist'}; {ALLOWED}")
@@ -91,7 +88,8 @@ def _members(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]]
     if not isinstance(data, dict):
         raise BadAgentError(f"its 'data' is no JSON object; {ALLOWED}")
     weights = to_numpy(_load(tensors, "policy.pth"))
-    return data, weights, None if optimiser is None else adam_state(_load(optimiser, "policy.optimizer.pth"), weights)
+    adam = None if optimiser is None else adam_state(_load(optimiser, "policy.optimizer.pth"), weights)
+    return data, weights, adam
 
 
 def _check_sizes(archive: zipfile.ZipFile) -> None:
@@ -101,7 +99,7 @@ def _check_sizes(archive: zipfile.ZipFile) -> None:
 
 
 def _load(content: bytes, member: str) -> dict[str, Any]:
-    """The dictionary in a .pth, by torch's weights-only unpickler."""
+    """The dictionary in a .pth, read by torch's weights-only unpickler."""
     try:
         if zipfile.is_zipfile(io.BytesIO(content)):
             with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -114,12 +112,12 @@ def _load(content: bytes, member: str) -> dict[str, Any]:
         return state
     except BadAgentError:
         raise
-    except Exception:  # torch raises many kinds, with texts of many lines
+    except Exception:  # torch raises many types, with messages of many lines
         raise BadAgentError(f"its '{member}' is damaged or holds more than tensors; {ALLOWED}") from None
 
 
 def _all_tensors(state: Any) -> Iterator[torch.Tensor]:
-    """The tensors in dictionaries of dictionaries."""
+    """The tensors in nested dictionaries."""
     if isinstance(state, torch.Tensor):
         yield state
     elif isinstance(state, dict):
@@ -128,25 +126,46 @@ def _all_tensors(state: Any) -> Iterator[torch.Tensor]:
 
 
 def adam_state(state: Mapping[str, Any], weights: Mapping[str, NDArray[np.float32]]) -> AdamState | None:
-    """Adam's moments in an optimiser's state dict; None where another optimiser made it, or not all was trained.
+    """Adam's moments in an optimiser's state dict; None for another optimiser, or if some weights were not trained.
 
-    Its parameters are numbered in the order of the policy's state dict; only those that were trained have an entry.
+    The state dict numbers parameters in the order of the policy's state dict, and has entries for the trained ones.
     """
-    entries, names = state.get("state"), list(weights)
+    entries = state.get("state")
+    names = list(weights)
     first: dict[str, NDArray[np.float32]] = {}
     second: dict[str, NDArray[np.float32]] = {}
     steps = np.zeros(1, np.float32)
     for i, entry in entries.items() if isinstance(entries, dict) else ():
-        parts = {key: entry.get(key) for key in ("exp_avg", "exp_avg_sq", "step")} if isinstance(entry, dict) else {}
-        if isinstance(parts.get("step"), int):  # torch before 1.12
-            parts["step"] = torch.tensor([parts["step"]])
-        arrays = to_numpy(parts)
+        arrays = _adam_entry(entry)
         if len(arrays) == 3 and isinstance(i, int) and 0 <= i < len(names):
-            first[names[i]], second[names[i]], steps = arrays["exp_avg"], arrays["exp_avg_sq"], arrays["step"]
+            first[names[i]] = arrays["exp_avg"]
+            second[names[i]] = arrays["exp_avg_sq"]
+            steps = arrays["step"]
     if not all(name in first or "_target." in name for name in names):
         return None
-    fits = all(first[name].shape == second[name].shape == weights[name].shape for name in first)
-    finite = all(np.isfinite(array).all() for array in (*first.values(), *second.values(), steps))
-    if not fits or not finite or steps.size != 1 or any((array < 0).any() for array in (*second.values(), steps)):
+    if not (_has_shapes_of(first, weights) and _has_shapes_of(second, weights) and _are_moments(first, second, steps)):
         raise BadAgentError("its 'policy.optimizer.pth' does not fit its network, or is damaged")
     return AdamState(first, second, int(steps.item()))
+
+
+def _adam_entry(entry: Any) -> dict[str, NDArray[np.float32]]:
+    """The arrays exp_avg, exp_avg_sq and step of one parameter, as far as the entry has them."""
+    if not isinstance(entry, dict):
+        return {}
+    parts = {key: entry.get(key) for key in ("exp_avg", "exp_avg_sq", "step")}
+    if isinstance(parts["step"], int):  # torch before 1.12
+        parts["step"] = torch.tensor([parts["step"]])
+    return to_numpy(parts)
+
+
+def _has_shapes_of(moments: Mapping[str, NDArray[np.float32]], weights: Mapping[str, NDArray[np.float32]]) -> bool:
+    return all(moment.shape == weights[name].shape for name, moment in moments.items())
+
+
+def _are_moments(
+    first: Mapping[str, NDArray[np.float32]], second: Mapping[str, NDArray[np.float32]], steps: NDArray[np.float32]
+) -> bool:
+    """Whether all values are finite, and second moments and steps are not negative."""
+    not_negative = [*second.values(), steps]
+    is_finite = all(np.isfinite(array).all() for array in [*first.values(), *not_negative])
+    return is_finite and steps.size == 1 and all((array >= 0).all() for array in not_negative)

@@ -1,4 +1,4 @@
-"""Training of agents that choose among objects: the recipe, the run with its checkpoints, and the card."""
+"""Training of agents with networks over objects: recipe, checkpoints and card."""
 
 import platform
 from importlib.metadata import version
@@ -7,12 +7,12 @@ from typing import Any
 
 from nappingrl.agents import zoo
 from nappingrl.agents.object_networks import NetworkAgent
-from nappingrl.agents.torch_threads import one_thread
+from nappingrl.agents.torch_agent import one_thread
 from nappingrl.agents.training.masked_dqn import OnEvaluation, OnProgress, Trainer
 
 CARD_SEED = 2_000_003
 EPISODES = 700
-"""Of each pass rate on the card; fewer for a training of fewer episodes."""
+"""Episodes of each pass rate on the card; fewer if the training has fewer."""
 PACKAGES = ("nappingrl", "numpy", "gymnasium", "torch", "Box2D")
 
 
@@ -20,11 +20,11 @@ def train_masked(
     domain: str, name: str, recipe: dict[str, Any], out: Path, on_progress: OnProgress | None,
     on_evaluation: OnEvaluation | None, tensorboard: Path | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Train by a recipe, go on where an earlier call stopped, write weights and card into `out`; returns the card."""
+    """Train by a recipe, resume an interrupted run, write weights and card to `out`, and return the card."""
     with one_thread():
         trainer = Trainer(recipe, recipe["seed"], tensorboard and tensorboard / f"{domain}-{name}")
         trainer.run(out / f"{domain}-{name}-training", on_progress, on_evaluation)
-        trainer.keep_best()
+        trainer.load_best()
         episodes = min(EPISODES, recipe["episodes"])
         held_out = {"levels": [recipe["env_options"]["levels"][1], recipe["env_options"]["levels"][1] + 70]}
         rates = {
@@ -53,5 +53,5 @@ def train_masked(
         "versions": {"python": platform.python_version()} | {package: version(package) for package in PACKAGES},
         "command": f"napping train {domain} {name}",
     }
-    zoo.write(f"{domain}-{name}", dict(trainer.best_weights), about, out)
+    zoo.save(f"{domain}-{name}", dict(trainer.best_weights), about, out)
     return about

@@ -1,7 +1,7 @@
 """Training of the shipped agents with SB3, by the recipes in zoo/recipes.json.
 
-Deterministic given the seed on one CPU type: one torch thread, evaluations on fixed seeds, and the best checkpoint of
-those evaluations is kept (the later one where two are equal).
+Training is deterministic for a seed and a CPU type: it uses one torch thread and evaluates on fixed seeds. It keeps the
+best checkpoint of those evaluations, the later one of equals.
 """
 
 import platform
@@ -23,20 +23,20 @@ from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 from nappingrl.agents import zoo
 from nappingrl.agents.base import Agent
 from nappingrl.agents.continuous import ActionBox, BoxMlpAgent
-from nappingrl.agents.mlp import MlpAgent, Normaliser, policy_layers
+from nappingrl.agents.mlp import MlpAgent, Normaliser
 from nappingrl.agents.sb3.zip import DEFAULT_ACTIVATION
-from nappingrl.agents.torch_agent import to_numpy
-from nappingrl.agents.torch_threads import one_thread
+from nappingrl.agents.state_dict import policy_layers
+from nappingrl.agents.torch_agent import one_thread, to_numpy
 from nappingrl.errors import BadSpecError, check_name
 
 ALGORITHMS: dict[str, type[PPO | DQN | SAC | TD3]] = {"PPO": PPO, "DQN": DQN, "SAC": SAC, "TD3": TD3}
 EPISODES = 100
 CHECKPOINT_SEED, CARD_SEED = 1_000_003, 2_000_003
-"""Seeds of the evaluations that choose the checkpoint, and of the one whose returns are on the card."""
+"""Seeds of the evaluations that choose the checkpoint, and of the evaluation on the card."""
 OnProgress = Callable[[int, int], None]
-"""Called with the steps done and their total."""
+"""Called with the number of steps done and their total."""
 OnEvaluation = Callable[[int, float], None]
-"""Called with the steps done and the mean return of the checkpoint."""
+"""Called with the number of steps done and the mean return of the checkpoint."""
 PACKAGES = ("nappingrl", "numpy", "gymnasium", "torch", "stable-baselines3")
 
 
@@ -50,9 +50,9 @@ def train(
     on_evaluation: OnEvaluation | None = None,
     tensorboard: Path | None = None,
 ) -> dict[str, Any]:
-    """Train an agent by its recipe, write <domain>-<agent>.npz and its card into `out`, and return the card.
+    """Train an agent by its recipe, write <domain>-<agent>.npz and its card to `out`, and return the card.
 
-    `total_steps` are episodes for recipes that count those; `tensorboard` is a folder for curves of the training.
+    `total_steps` counts episodes for recipes that do; `tensorboard` is a folder for training curves.
     """
     recipes = zoo.recipes()
     names = [stem.removeprefix(f"{domain}-") for stem in recipes if stem.startswith(f"{domain}-")]
@@ -65,7 +65,7 @@ def train(
     if "reads" in recipe:
         if any(value is not None for value in changed.values()) or recipe["reads"] not in zoo.zoo_names(domain, out):
             train(domain, recipe["reads"], out, seed, total_steps, on_progress, on_evaluation, tensorboard)
-        return _other_reading(domain, agent, recipe, out)
+        return _without_normaliser(domain, agent, recipe, out)
     recipe = recipe | {key: value for key, value in changed.items() if value is not None}
     if recipe["algorithm"] == "MaskedDQN":
         from nappingrl.agents.training.masked import train_masked
@@ -75,12 +75,12 @@ def train(
     options = "".join(f" --{key.replace('_', '-')} {value}" for key, value in changed.items() if value is not None)
     about = _card(domain, agent, recipe, weights, normaliser)
     about |= {"checkpoint_step": step, "command": f"napping train {domain} {agent}{options}"}
-    zoo.write(f"{domain}-{agent}", weights | zoo.normaliser_arrays(normaliser), about, out)
+    zoo.save(f"{domain}-{agent}", weights | zoo.normaliser_arrays(normaliser), about, out)
     return about
 
 
 def evaluate(agent: Agent, env_id: str, episodes: int, seed: int) -> NDArray[np.float64]:
-    """Returns of `episodes` greedy episodes, all stepped together."""
+    """Returns of greedy episodes, played in parallel."""
     envs = gymnasium.make_vec(env_id, num_envs=episodes)
     observations, _ = envs.reset(seed=seed)
     returns, running = np.zeros(episodes), np.ones(episodes, np.bool_)
@@ -94,7 +94,7 @@ def evaluate(agent: Agent, env_id: str, episodes: int, seed: int) -> NDArray[np.
 
 
 class _Shaped(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Adds `weight` times the change of one observed number to the reward, during training only."""
+    """Adds `weight` times the change of one entry of the observation to the reward, during training only."""
 
     def __init__(self, env: gymnasium.Env[Any, Any], observation: int, weight: float) -> None:
         super().__init__(env)
@@ -107,27 +107,31 @@ class _Shaped(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         observation, reward, terminated, truncated, info = super().step(action)
-        now = float(observation[self._observation])
-        shaped = float(reward) + self._weight * (now - self._last)
-        self._last = now
+        current = float(observation[self._observation])
+        shaped = float(reward) + self._weight * (current - self._last)
+        self._last = current
         return observation, shaped, terminated, truncated, info
 
 
 class _KeepBest(BaseCallback):
-    """Evaluates every few steps and keeps the best weights, with the normaliser of that moment."""
+    """Evaluates regularly and keeps the best weights, with their normaliser."""
 
     def __init__(
         self, recipe: dict[str, Any], on_progress: OnProgress | None, on_evaluation: OnEvaluation | None
     ) -> None:
         super().__init__()
-        self.recipe, self.on_progress, self.on_evaluation = recipe, on_progress, on_evaluation
-        self.best, self.best_step, self._next = -np.inf, 0, recipe["evaluate_every"]
+        self.recipe = recipe
+        self.on_progress = on_progress
+        self.on_evaluation = on_evaluation
+        self.best_mean = -np.inf
+        self.best_step = 0
+        self._next_evaluation = recipe["evaluate_every"]
         self.weights: dict[str, NDArray[np.float32]] = {}
         self.normaliser: Normaliser | None = None
 
     def _on_step(self) -> bool:
-        if self.num_timesteps >= self._next:
-            self._next += self.recipe["evaluate_every"]
+        if self.num_timesteps >= self._next_evaluation:
+            self._next_evaluation += self.recipe["evaluate_every"]
             self._evaluate()
         return True
 
@@ -135,11 +139,15 @@ class _KeepBest(BaseCallback):
         self._evaluate()
 
     def _evaluate(self) -> None:
-        weights, normaliser = to_numpy(self.model.policy.state_dict()), _statistics(self.model)
+        weights = to_numpy(self.model.policy.state_dict())
+        normaliser = _statistics(self.model)
         agent = _agent("checkpoint", self.recipe, weights, normaliser)
         mean = float(evaluate(agent, self.recipe["env"], EPISODES, CHECKPOINT_SEED).mean())
-        if mean >= self.best:
-            self.best, self.best_step, self.weights, self.normaliser = mean, self.num_timesteps, weights, normaliser
+        if mean >= self.best_mean:
+            self.best_mean = mean
+            self.best_step = self.num_timesteps
+            self.weights = weights
+            self.normaliser = normaliser
         if self.on_evaluation is not None:
             self.on_evaluation(self.num_timesteps, mean)
         if self.on_progress is not None:
@@ -179,7 +187,7 @@ def _learn(
 
 
 def _schedule(value: Any) -> Any:
-    """A number as it is; {"from": a, "to": b} as SB3's function of the remaining share of the training."""
+    """A number unchanged; {"from": a, "to": b} as SB3's function of the remaining progress."""
     if not isinstance(value, dict):
         return value
     first, last = value["from"], value["to"]
@@ -187,7 +195,7 @@ def _schedule(value: Any) -> Any:
 
 
 def _statistics(model: BaseAlgorithm) -> Normaliser | None:
-    """A copy of the observation statistics of the moment."""
+    """A copy of the current observation statistics."""
     envs = model.get_vec_normalize_env()
     if envs is None or not envs.norm_obs:
         return None
@@ -199,21 +207,22 @@ def _agent(
     name: str, recipe: dict[str, Any], weights: dict[str, NDArray[np.float32]], normaliser: Normaliser | None
 ) -> MlpAgent:
     kind, layers = policy_layers(weights)
-    activation, space = DEFAULT_ACTIVATION.get(kind, "relu"), gymnasium.make(recipe["env"]).action_space
+    activation = DEFAULT_ACTIVATION.get(kind, "relu")
+    space = gymnasium.make(recipe["env"]).action_space
     if not isinstance(space, gymnasium.spaces.Box):
         return MlpAgent(name, layers, activation, normaliser, weights)
     box = ActionBox.make(kind, space.low, space.high, recipe.get("policy", {}))
     return BoxMlpAgent(name, layers, activation, box, normaliser, weights)
 
 
-def _other_reading(domain: str, agent: str, recipe: dict[str, Any], out: Path) -> dict[str, Any]:
-    """The card of an agent that has the weights of another, read without the normaliser."""
+def _without_normaliser(domain: str, agent: str, recipe: dict[str, Any], out: Path) -> dict[str, Any]:
+    """Write the card of an agent that has the weights of another one, without its normaliser."""
     other = zoo.card(domain, recipe["reads"], out)
-    weights = zoo.read(recipe["reads"], domain, None, out).weights()
+    weights = zoo.load(recipe["reads"], domain, None, out).weights()
     about = _card(domain, agent, other["recipe"] | recipe, weights, None)
     command = other["command"].replace(f" {recipe['reads']}", f" {agent}", 1)
     about |= {"weights": other["weights"], "checkpoint_step": other["checkpoint_step"], "command": command}
-    zoo.write(f"{domain}-{agent}", None, about, out)
+    zoo.save(f"{domain}-{agent}", None, about, out)
     return about
 
 
@@ -225,7 +234,7 @@ def _card(
     normaliser: Normaliser | None,
 ) -> dict[str, Any]:
     agent = _agent(name, recipe, weights, normaliser)
-    box = {"action_box": agent.box.card()} if isinstance(agent, BoxMlpAgent) else {}
+    box = {"action_box": agent.box.to_card()} if isinstance(agent, BoxMlpAgent) else {}
     returns = evaluate(agent, recipe["env"], EPISODES, CARD_SEED)
     return {
         "name": name,

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.agents.base import Agent
+from nappingrl.agents.observations import take
 from nappingrl.errors import BadSpecError
 from nappingrl.methods.base import Method, MethodInfo, Option
 from nappingrl.methods.contexts import ContextMemory, Learned
@@ -14,7 +15,7 @@ from nappingrl.methods.napping.candidates import LocalCandidates
 from nappingrl.methods.napping.principles import Principles
 from nappingrl.methods.napping.space import Space
 from nappingrl.score import Score
-from nappingrl.types import Actions, Decision, Flags, Floats, Keys, Observations, Rows, Transition, take
+from nappingrl.types import Actions, Decision, Flags, Floats, Keys, Observations, Rows, Transition
 
 
 class Napping(Method):

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.agents.base import Agent
+from nappingrl.agents.observations import take
 from nappingrl.methods.base import Method, MethodInfo, Option
 from nappingrl.methods.contexts import ContextMemory
 from nappingrl.methods.napping import score_of
@@ -20,7 +21,7 @@ from nappingrl.methods.napping.space import Space
 from nappingrl.methods.napping_ucb.cells import Cells
 from nappingrl.methods.napping_ucb.threshold import Calibration
 from nappingrl.rng import Streams
-from nappingrl.types import Actions, Decision, Flags, Keys, Observations, Rows, Transition, arrays_of, take
+from nappingrl.types import Actions, Decision, Flags, Keys, Observations, Rows, Transition, arrays_of
 
 
 class NappingUcb(Method):

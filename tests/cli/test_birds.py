@@ -20,9 +20,9 @@ import pytest
 from PIL import Image
 
 from command_line import Done, Napping
-from nappingrl.cli.birds.serve import draw_levels
 from nappingrl.domains.angrybirds.aiming import to_world
 from nappingrl.domains.angrybirds.levels import files as levels
+from nappingrl.domains.angrybirds.levels.draw import draw_levels
 from nappingrl.domains.angrybirds.levels.templates import LEVELS, TEMPLATES, make_level
 from nappingrl.domains.angrybirds.physics.scene import GROUND, Item, Level
 from nappingrl.domains.angrybirds.physics.world import World
@@ -205,7 +205,7 @@ def test_serve_a_trial_with_a_novelty(serve: Callable[..., Served], napping: Nap
     assert stored["level"].to_list() == names
     assert stored["length"].to_list() == [1] * 5
     assert {stored.schema[name] for name in ("number", "episode", "length", "detected_step", "regions")} == {pl.Int32}
-    assert run.manifest.command.startswith("napping birds serve --port 0 --levels 2 --novelty green-egg")
+    assert run.manifest.command.startswith("napping birds serve --out o --levels 2 --novelty green-egg")
     report = napping("report", "o/run", "--json")
     assert (report.status, report.err) == (0, "")
     assert json.loads(report.out)["runs"]["o/run"]["mean"] == [0.0, 0.0, 0.0]
@@ -219,7 +219,7 @@ def test_ctrl_c_writes_what_there_is(serve: Callable[..., Served]) -> None:
     served.process.send_signal(signal.SIGINT)
     done = served.end()
     assert done.status == 0
-    assert "warning: 0.0.0.0 can be reached by others" in done.err
+    assert "warning: 0.0.0.0 exposes the server" in done.err
     assert re.search(r"before +4 +0 +0.00 +4", done.out)
     assert "results: o/EvaluationData.csv   next: napping report o/run\n" in done.out
     assert "other agents and unfinished trials: o/run-2" in done.out

@@ -64,11 +64,12 @@ def test_list_json(napping: Napping) -> None:
     found = last_json(napping("list", "--json"))
     assert set(found) == {"domains", "methods", "rules", "spaces", "detectors"}
     assert list(found["domains"]) == domains.names()
-    assert set(found["domains"]["cartpole"]) == {"agents", "novelties", "scores", "defaults"}
+    assert set(found["domains"]["cartpole"]) == {"title", "origin", "agents", "novelties", "scores", "defaults"}
     assert list(found["domains"]["cartpole"]["scores"]) == list(CartPole.scores)
     assert found["domains"]["cartpole"]["agents"] == players.names("cartpole")
     assert list(found["methods"]) == methods.names()
-    assert all(set(entry) == {"about", "options"} and entry["about"] for entry in found["methods"].values())
+    keys = {"title", "role", "origin", "about", "options"}
+    assert all(set(entry) == keys and entry["about"] for entry in found["methods"].values())
     assert set(found["methods"]["napping"]["options"]) == {"choice", "search", "layer"}
     assert "preference" in found["methods"]["napping"]["options"]["choice"]
     assert found["methods"]["frozen"]["options"] == found["methods"]["random"]["options"] == {}

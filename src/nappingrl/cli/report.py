@@ -1,53 +1,53 @@
-"""Looking at runs: reports."""
+"""`napping report`."""
 
 import json
-import shlex
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tyro.conf import Positional
 
+from nappingrl.cli import argv
 from nappingrl.cli.birds.rates_table import find_rates, print_rates
-from nappingrl.cli.console import print_table, say_gaps
-from nappingrl.errors import BadRunError, BadSpecError, NappingError
-
-if TYPE_CHECKING:
-    from nappingrl.explain import ReadableRule
-    from nappingrl.report.best_control import Comparison
-    from nappingrl.report.page.rules import TrialRules
-    from nappingrl.report.runs import Loaded
+from nappingrl.cli.console import print_table, warn_incomplete
+from nappingrl.domains import find_domain
+from nappingrl.errors import BadRunError, BadSpecError, NappingError, check_name
+from nappingrl.explain import ReadableRule, summarise_principles
+from nappingrl.methods.napping import Napping
+from nappingrl.methods.napping.candidates import choice_names
+from nappingrl.registry import methods
+from nappingrl.report import figures, page
+from nappingrl.report.best_control import Comparison, best_control
+from nappingrl.report.page.rules import MAX_STORED, TrialRules, median_trial, read_table, stored_tables
+from nappingrl.report.runs import Loaded, load_runs
+from nappingrl.report.summary import is_rate, summarise
+from nappingrl.trials.runner import replay
+from nappingrl.trials.store import RunFolder, make_folder
 
 
 @dataclass(frozen=True)
 class Report:
-    """Compare runs: a table, a PNG with their curves, and a page to open.
+    """Compare runs in a table, a picture and an HTML page.
 
     Example: napping report runs/cartpole-ppo-frozen-1 runs/cartpole-ppo-napping-1 --out report
     """
 
     runs: Positional[tuple[Path, ...]]
-    """Folders of runs of one domain."""
+    """Folders of runs, all of one domain."""
     out: Path | None = None
-    """Folder for the picture and the page. Default: the first run's folder."""
+    """Folder for curves.png and report.html. Default: the folder of the first run."""
     statistic: str = ""
-    """median or mean over trials: of the picture, and the first that the page shows.
-    Default: median, or mean where a return says passed or not."""
+    """Curve to draw, and to show first on the page: median or mean over trials.
+    Default: median, or mean if returns are passes and failures."""
     trial: str = ""
-    """Number or id of the trial whose rules the page shows, or none. Default: one of median final level."""
+    """Number or id of the trial whose rules the page shows, or none. Default: the trial with the median final level."""
     partial: bool = False
-    """Report on unfinished runs too, on the parts that are there."""
+    """Accept unfinished runs and use their finished parts."""
     json: bool = False
-    """Print one JSON object on the last line of standard output."""
+    """Print a single machine-readable object."""
 
     def __call__(self) -> None:
         """Write the picture and the page, print the table."""
-        from nappingrl.errors import check_name
-        from nappingrl.report import figures, page
-        from nappingrl.report.runs import load_runs
-        from nappingrl.report.summary import is_rate, summarise
-        from nappingrl.trials.store import make_folder
-
         if self.statistic:
             check_name("statistic", self.statistic, ("median", "mean"))
         if not self.runs:
@@ -60,9 +60,9 @@ class Report:
         out = self.out or self.runs[0]
         make_folder(out)
         picture = figures.curves([run.run for run in runs], out / "curves.png", statistic)
-        content = page.Content(runs, compared, statistic, self._again(), rules, why_no_rules)
+        content = page.Content(runs, compared, statistic, argv.rebuild(replace(self, json=False)), rules, why_no_rules)
         opened = page.write(out / "report.html", content)
-        say_gaps(runs)
+        warn_incomplete(runs)
         if self.json:
             by_run = {
                 str(path): asdict(summary) | {"best_control": against and asdict(against)}
@@ -76,29 +76,17 @@ class Report:
         print_rates([run.run for run in runs])
         print(f"picture: {picture}\nopen {opened} in a browser")
 
-    def _again(self) -> str:
-        """The command of this report."""
-        words = ["napping", "report", *map(str, self.runs)]
-        words += ["--out", str(self.out)] if self.out else []
-        words += ["--statistic", self.statistic] if self.statistic != "median" else []
-        words += ["--trial", self.trial] if self.trial else []
-        return shlex.join(words + (["--partial"] if self.partial else []))
 
-
-def _against(run: "Loaded", runs: "list[Loaded]") -> "Comparison | None":
+def _against(run: Loaded, runs: list[Loaded]) -> Comparison | None:
     """The run beside its best control; None where there is none, or partial runs have no trial in common."""
-    from nappingrl.report.best_control import best_control
-
     try:
         return best_control(run.run, [other.run for other in runs])
     except BadRunError:
         return None
 
 
-def _find_rules(runs: "list[Loaded]", trial: str) -> "tuple[list[TrialRules], str]":
+def _find_rules(runs: list[Loaded], trial: str) -> tuple[list[TrialRules], str]:
     """The rules of the chosen trial, then of those that `napping replay` has stored; or why there are none."""
-    from nappingrl.report.page.rules import MAX_STORED, TrialRules, median_trial, read_table, stored_tables
-
     if trial == "none":
         return [], "not asked for (--trial none)"
     learners = [run for run in runs if _has_principles(run)]
@@ -124,12 +112,8 @@ def _find_rules(runs: "list[Loaded]", trial: str) -> "tuple[list[TrialRules], st
     return found, why
 
 
-def _rules_of(run: "Loaded", trial: str, is_default: bool) -> "TrialRules":
+def _rules_of(run: Loaded, trial: str, is_default: bool) -> TrialRules:
     """The rules of one trial: stored, or run again by the code of `napping replay`."""
-    from nappingrl.report.page.rules import TrialRules, read_table, stored_tables
-    from nappingrl.trials.runner import replay
-    from nappingrl.trials.store import RunFolder
-
     chosen = "The trial with the median final level of those with principles; " if is_default else ""
     trials = run.rows.select("number", "trial").unique(maintain_order=True).rows()
     ids = {str(number): name for number, name in reversed(trials)}  # of several novelties: the first, like `replay`
@@ -142,17 +126,12 @@ def _rules_of(run: "Loaded", trial: str, is_default: bool) -> "TrialRules":
     return TrialRules(run.label, again.id, origin[:1].upper() + origin[1:], tuple(_read_rules(run, again.table)))
 
 
-def _read_rules(run: "Loaded", table: dict[str, Any]) -> "list[ReadableRule]":
-    from nappingrl.domains import find_domain
-    from nappingrl.explain import summarise_principles
-    from nappingrl.methods.napping.candidates import choice_names
+def _read_rules(run: Loaded, table: dict[str, Any]) -> list[ReadableRule]:
 
     domain = find_domain(run.manifest.spec["domain"])
     return summarise_principles(table, domain.describe, choice_names(domain.facts())) if table else []
 
 
-def _has_principles(run: "Loaded") -> bool:
-    from nappingrl.methods.napping import Napping
-    from nappingrl.registry import methods
+def _has_principles(run: Loaded) -> bool:
 
     return issubclass(methods.get(run.manifest.spec["method"]), Napping)

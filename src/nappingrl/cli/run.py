@@ -1,81 +1,24 @@
-"""Experiments: what there is, runs of trials, one trial again."""
+"""`napping run`."""
 
 import json
 import re
-import shlex
 import time
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from rich.console import Console
-from rich.table import Table
 from tyro.conf import Positional
 
-from nappingrl.cli.console import fresh_folder, print_table, progress, say
-
-
-@dataclass(frozen=True)
-class List:
-    """Show what there is: domains with their agents, novelties and scores, methods, rules, detectors.
-
-    Example: napping list
-    """
-
-    json: bool = False
-    """Print one JSON object instead of tables."""
-
-    def __call__(self) -> None:
-        """Print the tables."""
-        from nappingrl import scripted as players
-        from nappingrl.domains import find_domain
-        from nappingrl.methods.napping.principles import RULES
-        from nappingrl.methods.napping.space import SPACES
-        from nappingrl.registry import detectors, domains, methods
-
-        kinds = {name: find_domain(name) for name in domains.names()}
-        found: dict[str, Any] = {
-            "domains": {
-                name: {
-                    "agents": players.names(name),
-                    "novelties": {n.name: n.description for n in kind.novelties.values()},
-                    "scores": {s.name: s.description for s in kind.scores.values()},
-                    "defaults": asdict(kind.defaults),
-                }
-                for name, kind in kinds.items()
-            },
-            "methods": {name: _describe_method(methods.get(name)) for name in methods.names()},
-            "rules": list(RULES),
-            "spaces": list(SPACES),
-            "detectors": detectors.names(),
-        }
-        if self.json:
-            print(json.dumps(found))
-            return
-        console = Console()
-        for name, entry in found["domains"].items():
-            table = Table(title=f"domain {name}", title_justify="left", show_header=False, box=None)
-            table.add_row("agents", ", ".join(entry["agents"]) + "  (or the path of an SB3 .zip)")
-            for kind in ("novelties", "scores"):
-                default = entry["defaults"][{"novelties": "novelty", "scores": "score"}[kind]]
-                for i, (key, text) in enumerate(entry[kind].items()):
-                    table.add_row(kind if i == 0 else "", f"{key}{' (default)' if key == default else ''}: {text}")
-            table.add_row("rule, space", f"{entry['defaults']['rule']}, {entry['defaults']['space']} (defaults)")
-            console.print(table, "")
-        console.print(
-            "any gymnasium environment: napping run --env ID --agent PATH.zip --novelty "
-            "'NAME=VALUE; action-delay=1', see docs/any-environment.md",
-            "",
-            soft_wrap=True,
-        )
-        table = Table(title="methods and their options", title_justify="left", show_header=False, box=None)
-        for name, entry in found["methods"].items():
-            table.add_row(name, entry["about"])
-            for key, text in entry["options"].items():
-                table.add_row("", f"--option {key}=...: {text}")
-        console.print(table, "")
-        for kind in ("rules", "spaces", "detectors"):
-            console.print(f"{kind}: {', '.join(found[kind])}")
+from nappingrl.cli import argv
+from nappingrl.cli.console import new_run_folder, print_note, print_table, progress
+from nappingrl.errors import BadSpecError
+from nappingrl.novelties.subject import find_spec
+from nappingrl.registry import domains
+from nappingrl.report import page
+from nappingrl.report.summary import summarise_folder
+from nappingrl.scripted import load
+from nappingrl.trials.runner import default_workers, run_into
+from nappingrl.trials.spec import RunSpec
 
 
 @dataclass(frozen=True)
@@ -87,75 +30,69 @@ class Run:
     """
 
     domain: Positional[str] = ""
-    """World to run in; see `napping list`."""
+    """Domain to run in; see `napping list`."""
     env: str = ""
-    """Instead of a world: id of any gymnasium environment, or module:id for one that a module of yours registers."""
+    """Instead of a domain: id of any gymnasium environment, or module:id if that module registers it."""
     agent: str = ""
     """Name of a shipped agent, or the path of an SB3 .zip. Default: the domain's."""
     method: str = "napping"
-    """What is done with experience: frozen, online, finetune, napping, a control, oracle; see `napping list`."""
+    """Adaptation method; see `napping list`."""
     novelty: str = ""
-    """Name of a novelty, "all" (trials of each) or "none" (a control). Default: the domain's.
+    """Name of a novelty, "all" (every novelty in turn) or "none" (no change, as a control). Default: the domain's.
     With --env also a description: "NAME=VALUE; NAME=LOW..HIGH; action-delay=1", see docs/any-environment.md."""
     strength: float = 1.0
-    """How far the novelty goes, in (0, 1]."""
+    """Strength of the novelty, in (0, 1]."""
     rule: str = ""
-    """Reading of the update: printed, text, revised, fallback. Default: the domain's."""
+    """Interpretation of the paper's update rule: printed, text, revised or fallback. Default: the domain's."""
     space: str = ""
-    """Where regions live: embedding or raw. Default: the domain's."""
+    """Space of the regions: embedding or raw. Default: the domain's."""
     score: str = ""
-    """The Eval that judges actions; see `napping list`. Default: the domain's."""
+    """Score that judges actions (the paper's Eval); see `napping list`. Default: the domain's."""
     option: tuple[str, ...] = ()
     """Options of the method as NAME=VALUE; see `napping list`."""
     detector: str = ""
-    """When the world counts as changed; see `napping list`. Default: the method's, else the paper's in the domain."""
+    """Novelty detector; see `napping list`. Default: the method's, or else the domain's."""
     guard: bool = False
-    """Let the frozen agent take over where adaptation does not pay; see docs/methods/guard.md for its bound."""
+    """Fall back to the frozen agent while adaptation does not pay; see docs/methods/guard.md for the bound."""
     protocol: str = "paper"
-    """paper, PRE+POST episodes such as 10+40, 1..40+40: a number before the novelty drawn for each trial, or return
-    (40+40+40+40): then the old world again, then the novelty again."""
+    """Episodes per trial: paper, PRE+POST such as 10+40, LEAST..MOST+POST such as 1..40+40 to draw the number before
+    the novelty for each trial, or return (40+40+40+40: the novelty goes away, then comes back)."""
     trials: int = 100
     """Trials per novelty."""
     seed: int = 0
-    """All draws follow from it."""
+    """Random seed; every draw derives from it."""
     workers: int = 0
     """Worker processes; 0: one per core. Rows do not depend on it."""
     executor: str = "local"
-    """local (processes of this machine) or ray (see --address). Rows do not depend on it."""
+    """Where trials run: local (processes on this machine) or ray (see --address). Rows do not depend on it."""
     address: str = ""
-    """Ray cluster to join: auto, or HOST:PORT of its head. Default: a Ray of --workers CPUs on this machine."""
+    """Ray cluster to join: auto, or HOST:PORT of its head. Default: start Ray with --workers CPUs on this machine."""
     out: Path | None = None
-    """Folder of the run; the same command continues a stopped run. Default: a fresh folder under runs/."""
+    """Folder of the run; the same command continues a stopped run. Default: a new folder under runs/."""
     json: bool = False
-    """Print one JSON object on the last line of standard output."""
+    """Print a single machine-readable object."""
 
     def __call__(self) -> None:
         """Run, then print the summary."""
-        from nappingrl.report import page
-        from nappingrl.report.summary import summarise_folder
-        from nappingrl.scripted import load
-        from nappingrl.trials.runner import default_workers, run_into
-        from nappingrl.trials.spec import RunSpec
-
-        world = self._world()
+        domain = self._domain_name()
         spec = RunSpec(
-            world, self.agent, self.method, self.novelty, self.trials, self.seed, self.strength, self.rule,
-            self.space, self.score, self.detector, self.protocol,
-            _read_pairs(self.option), self.guard,
+            domain=domain, agent=self.agent, method=self.method, novelty=self.novelty, trials=self.trials,
+            seed=self.seed, strength=self.strength, rule=self.rule, space=self.space, score=self.score,
+            detector=self.detector, protocol=self.protocol, options=read_pairs(self.option), guard=self.guard,
         ).complete()  # fmt: skip
-        agent = load(spec.agent, world)
-        out = self.out or fresh_folder(f"{re.sub(r'[^A-Za-z0-9.-]+', '-', world)}-{agent.name}-{self.method}")
+        agent = load(spec.agent, domain)
+        out = self.out or new_run_folder(f"{re.sub(r'[^A-Za-z0-9.-]+', '-', domain)}-{agent.name}-{self.method}")
+        command = argv.rebuild(replace(self, out=out, json=False, workers=0, executor="local", address=""))
         started = time.perf_counter()
         try:
-            with progress(f"{world} {agent.name} {self.method}") as on_progress:
-                place = (self.executor, self.address)
+            with progress(f"{domain} {agent.name} {self.method}") as on_progress:
                 workers = self.workers or default_workers()
-                folder = run_into(out, spec, agent, workers, on_progress, self._again(out), *place)
+                folder = run_into(out, spec, agent, workers, on_progress, command, self.executor, self.address)
         except KeyboardInterrupt:
-            say(f"stopped; finished parts are safe. Continue with the same command and --out {out}")
+            print_note(f"stopped; finished parts are safe. Continue with: {command}")
             raise
         for note in folder.manifest.notes:
-            say(note)
+            print_note(note)
         summary = summarise_folder(folder, time.perf_counter() - started)
         if self.json:
             print(json.dumps(asdict(summary)))
@@ -163,13 +100,10 @@ class Run:
         print_table(page.HEAD, page.table([(folder.manifest.label, summary, None)]))
         print(f"rows: {out}   next: napping report {out}")
 
-    def _world(self) -> str:
-        """The domain, or the id of the environment that is given instead."""
-        from nappingrl.errors import BadSpecError
-        from nappingrl.novelties.subject import find_spec
-
+    def _domain_name(self) -> str:
+        """The domain, or the id of the gymnasium environment."""
         if bool(self.domain) == bool(self.env):
-            given = f"both DOMAIN ({self.domain}) and --env ({self.env}) are" if self.env else "no world is"
+            given = f"both DOMAIN ({self.domain}) and --env ({self.env}) are" if self.env else "no domain is"
             raise BadSpecError(
                 f"{given} given; allowed: a DOMAIN of `napping list`, or --env with the id of a gymnasium environment"
             )
@@ -177,81 +111,25 @@ class Run:
             find_spec(self.env)
         return self.domain or self.env
 
-    def _again(self, out: Path) -> str:
-        """The command that continues this run, with every option that is not the default."""
-        words = ["napping", "run", *([self.domain] if self.domain else [])]
-        unnamed = ("domain", "out", "json", "workers", "executor", "address")
-        for option in fields(self):
-            value = getattr(self, option.name)
-            if option.name not in unnamed and value != option.default:
-                words += [f"--{option.name}", *(value if isinstance(value, tuple) else [str(value)])]
-        return shlex.join([*words, "--out", str(out)])
+
+def command_for(spec: RunSpec, out: Path) -> str:
+    """The command that runs a completed spec into a folder."""
+    is_domain = spec.domain in domains
+    command = Run(
+        domain=spec.domain if is_domain else "", env="" if is_domain else spec.domain, agent=spec.agent,
+        method=spec.method, novelty=spec.novelty, trials=spec.trials, seed=spec.seed, strength=spec.strength,
+        rule=spec.rule, space=spec.space, score=spec.score, detector=spec.detector, protocol=spec.protocol,
+        option=tuple(f"{name}={value}" for name, value in spec.options.items()), guard=spec.guard, out=out,
+    )  # fmt: skip
+    return argv.rebuild(command)
 
 
-@dataclass(frozen=True)
-class Replay:
-    """Run one trial of a run again: check its rows, write its principles, print them as rules.
-
-    Example: napping replay runs/cartpole-ppo-napping-1 17
-    """
-
-    run: Positional[Path]
-    """Folder of the run."""
-    trial: Positional[str]
-    """Number or id of the trial."""
-    rules: int = 10
-    """How many rules to print, the most visited first."""
-    json: bool = False
-    """Print one JSON object on the last line of standard output."""
-
-    def __call__(self) -> None:
-        """Run it again, then print."""
-        import numpy as np
-
-        from nappingrl.domains import find_domain
-        from nappingrl.explain import summarise_principles
-        from nappingrl.methods.napping.candidates import choice_names
-        from nappingrl.trials.runner import replay
-        from nappingrl.trials.store import RunFolder, make_folder
-
-        folder = RunFolder.open(self.run)
-        again = replay(folder, self.trial)
-        make_folder(self.run / "principles")
-        file = self.run / "principles" / f"{again.id.replace('/', '_')}.npz"
-        np.savez_compressed(file, allow_pickle=False, **again.table)
-        domain = find_domain(folder.manifest.spec["domain"])
-        rules = summarise_principles(again.table, domain.describe, choice_names(domain.facts())) if again.table else []
-        returns = again.rows["return"].to_list()
-        if self.json:
-            texts = [str(rule) for rule in rules]
-            found = {"trial": again.id, "same": again.is_same, "returns": returns, "rules": texts, "file": str(file)}
-            print(json.dumps(found))
-            return
-        print(f"trial {again.id}: {'the same rows as stored' if again.is_same else 'OTHER ROWS THAN STORED'}")
-        print("returns:", " ".join(f"{value:g}" for value in returns))
-        for rule in rules[: self.rules]:
-            print(f"  {rule}")
-        print(f"principles: {file}")
-
-
-def _read_pairs(pairs: tuple[str, ...]) -> dict[str, str]:
-    """{"a": "1"} of ("a=1",)."""
-    from nappingrl.errors import BadSpecError
-
-    read = {}
+def read_pairs(pairs: Sequence[str]) -> dict[str, str]:
+    """Read ("a=1", "b=2") as {"a": "1", "b": "2"}."""
+    options = {}
     for pair in pairs:
         name, sign, value = pair.partition("=")
         if not sign:
             raise BadSpecError(f"option '{pair}' is not of the form NAME=VALUE; example: --option choice=preference")
-        read[name] = value
-    return read
-
-
-def _describe_method(method: Any) -> dict[str, Any]:
-    about = {name: f"{option.description} ({_allowed(option)})" for name, option in method.options.items()}
-    return {"about": method.__doc__.splitlines()[0], "options": about}
-
-
-def _allowed(option: Any) -> str:
-    default = "" if option.default is None else f"; default {option.default}"
-    return (", ".join(option.words) or "a number") + default
+        options[name] = value
+    return options

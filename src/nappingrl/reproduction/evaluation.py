@@ -1,7 +1,6 @@
 """The paper's whole evaluation: every agent and method in every domain that is there, as runs below one folder."""
 
 import json
-import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -61,6 +60,8 @@ SECONDS = "seconds.json"
 
 OnProgress = Callable[[int, int, str], None]
 """Called with (work done, work in all, what is running)."""
+CommandFor = Callable[[RunSpec, Path], str]
+"""The shell command that repeats a run into a folder, for its manifest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +87,6 @@ class Stage:
         """What is running, in words."""
         return f"{self.spec.domain} {self.spec.agent} {self.spec.method}"
 
-    @property
-    def command(self) -> str:
-        """The same run by itself."""
-        spec = self.spec
-        options = {"agent": spec.agent, "method": spec.method, "novelty": spec.novelty, "trials": spec.trials,
-                   "seed": spec.seed, "out": self.folder}  # fmt: skip
-        words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-        return shlex.join(["napping", "run", spec.domain, *words])
-
 
 def stages(out: Path, scale: str = "quick", seed: int = 0, domains: Sequence[str] = ()) -> list[Stage]:
     """All runs, or those of some domains; the cheap ones of each first, so that a stopped evaluation can be shown."""
@@ -118,7 +110,9 @@ def stages(out: Path, scale: str = "quick", seed: int = 0, domains: Sequence[str
     return found
 
 
-def run_stages(todo: list[Stage], workers: int, on_progress: OnProgress | None = None) -> list[RunFolder]:
+def run_stages(
+    todo: list[Stage], workers: int, on_progress: OnProgress | None = None, command_for: CommandFor | None = None
+) -> list[RunFolder]:
     """Run or continue every stage; finished ones cost nothing."""
     weights = [stage.cost for stage in todo]
     total = round(sum(weight * stage.episodes for weight, stage in zip(weights, todo, strict=True)))
@@ -130,8 +124,9 @@ def run_stages(todo: list[Stage], workers: int, on_progress: OnProgress | None =
                 on_progress(round(start + weight * done), total, label)
 
         agent = players.load(stage.spec.agent, stage.spec.domain)
+        command = command_for(stage.spec, stage.folder) if command_for is not None else ""
         with _timed(stage.folder):
-            folders.append(run_into(stage.folder, stage.spec, agent, workers, tell, stage.command))
+            folders.append(run_into(stage.folder, stage.spec, agent, workers, tell, command))
         before += weight * stage.episodes
     return folders
 

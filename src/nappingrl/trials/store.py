@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from nappingrl.errors import BadRunError
 
@@ -147,6 +149,13 @@ class RunFolder:
         if not parts:
             raise BadRunError(f"{self.path} has no rows yet; run the command of its {MANIFEST} again to continue")
         return pl.concat([_read_part(part) for part in parts])
+
+    def write_principles(self, trial: str, table: dict[str, NDArray[Any]]) -> Path:
+        """Store the principles of a trial; empty if its method has none."""
+        make_folder(self.path / "principles")
+        file = self.path / "principles" / f"{trial.replace('/', '_')}.npz"
+        np.savez_compressed(file, allow_pickle=False, **table)
+        return file
 
     def _fault(self, chunk: int) -> str | None:
         expected = min(self.manifest.chunk, self.manifest.n_trials - chunk * self.manifest.chunk)

@@ -1,1 +1,1 @@
-"""`napping birds`: the Angry Birds server, its levels and results."""
+"""`napping birds`: play, serve and write Angry Birds levels."""

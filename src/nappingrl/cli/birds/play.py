@@ -1,54 +1,57 @@
-"""`napping birds play`: a person, or an agent, plays levels."""
+"""`napping birds play`."""
 
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tyro.conf import Positional
 
-from nappingrl.cli.console import progress, say
-from nappingrl.errors import BadSpecError
-
-if TYPE_CHECKING:
-    from nappingrl.domains.angrybirds.physics.scene import Level
-    from nappingrl.domains.angrybirds.play.play import Naive
-    from nappingrl.domains.angrybirds.play.play import Play as Played
-    from nappingrl.domains.angrybirds.play.record import Recorder
+from nappingrl.cli.console import print_note, progress
+from nappingrl.domains.angrybirds.levels import files as levels
+from nappingrl.domains.angrybirds.levels.templates import TEMPLATES, make_level
+from nappingrl.domains.angrybirds.novelties import make_change
+from nappingrl.domains.angrybirds.physics.presets import preset_by_name
+from nappingrl.domains.angrybirds.physics.scene import Level
+from nappingrl.domains.angrybirds.play.play import AGENTS, HAND_KEYS, KEYS, LiveWorld, Naive, play_level
+from nappingrl.domains.angrybirds.play.play import Play as Played
+from nappingrl.domains.angrybirds.play.record import Recorder, make_recorder
+from nappingrl.domains.angrybirds.play.window import Window
+from nappingrl.errors import BadSpecError, check_name
 
 DEFAULT_TEMPLATE = "bone"
 
 
 @dataclass(frozen=True)
 class Play:
-    """Play levels with the mouse: drag the bird, let go, click while it flies to use its power. Or watch an agent.
+    """Play Angry Birds levels with the mouse, or watch an agent.
 
-    Keys: R the same level again, N the next one, space taps, Esc quits.
+    Drag the bird and let go; click while it flies to use its power. Keys: R restarts the level, N goes to the next one,
+    space taps, Esc quits.
 
     Example: napping birds play --template bone --number 7 --novelty bone
     """
 
     files: Positional[tuple[Path, ...]] = ()
-    """Level files (XML). Default: own levels."""
+    """Level files (XML). Default: generated levels."""
     template: str = ""
-    """Template of own levels. Default: that of the novelty, else bone."""
+    """Template of the generated levels. Default: the novelty's, or else bone."""
     number: int = 0
-    """Number of the first own level."""
+    """Number of the first generated level."""
     preset: str = "phyq"
-    """Constants of the physics: phyq or sailon."""
+    """Physics constants: phyq or sailon."""
     novelty: str = ""
-    """A novelty to play with; see `napping birds levels --help` for their names. Default: none."""
+    """Novelty to play with; `napping birds levels --help` lists the names. Default: none."""
     agent: str = ""
-    """naive (a random pig, low or high) plays instead of you."""
+    """Agent that plays instead of you: naive (shoots at a random pig)."""
     levels: int = 0
-    """An agent stops after so many levels. Default: never in a window, 1 without."""
+    """Number of levels that an agent plays. Default: unlimited in a window, 1 without."""
     seed: int = 0
-    """Of the agent's choices."""
+    """Random seed of the agent."""
     record: Path | None = None
-    """Film the play: .gif, or .mp4 where ffmpeg is installed."""
+    """Video to record: .gif, or .mp4 if ffmpeg is installed."""
     headless: bool = False
-    """No window, as fast as it goes: for --record, with --agent."""
+    """Open no window and play at full speed; needs --agent."""
 
     def __call__(self) -> None:
         """Play until the end."""
@@ -57,7 +60,7 @@ class Play:
         try:
             if self.headless:
                 assert agent is not None
-                _play_unseen(play, agent, recorder, self.levels or 1)
+                _play_headless(play, agent, recorder, self.levels or 1)
             else:
                 _play_in_window(play, agent, recorder, self.levels)
         except KeyboardInterrupt:
@@ -67,13 +70,9 @@ class Play:
         if recorder is not None:
             print(f"film: {self.record} ({recorder.close():.0f} s)")
             if recorder.is_full:
-                say("a .gif takes no more than a minute of motion; the rest of the play is not in the film")
+                print_note("a .gif holds at most one minute of motion; the rest was not recorded")
 
-    def _play(self) -> "Played":
-        from nappingrl.domains.angrybirds.novelties import make_change
-        from nappingrl.domains.angrybirds.physics.presets import preset_by_name
-        from nappingrl.domains.angrybirds.play.play import HAND_KEYS, KEYS, LiveWorld
-        from nappingrl.domains.angrybirds.play.play import Play as Played
+    def _play(self) -> Played:
 
         if self.headless and not self.agent:
             raise BadSpecError("--headless shows no window, so nobody can play; add --agent naive")
@@ -83,10 +82,7 @@ class Play:
         title = f"{self.novelty}: " if self.novelty else ""
         return Played(self._level_at(), lambda level: LiveWorld(level, self.preset, change), title, keys)
 
-    def _level_at(self) -> "Callable[[int], Level]":
-        from nappingrl.domains.angrybirds.levels import files as levels
-        from nappingrl.domains.angrybirds.levels.templates import TEMPLATES, make_level
-        from nappingrl.errors import check_name
+    def _level_at(self) -> Callable[[int], Level]:
 
         if self.files:
             if self.template or self.number:
@@ -99,26 +95,22 @@ class Play:
         template = check_name("template", self.template or default, TEMPLATES)
         return lambda i: make_level(template, self.number + i)
 
-    def _agent(self) -> "Naive | None":
-        from nappingrl.domains.angrybirds.play.play import AGENTS
-        from nappingrl.errors import check_name
+    def _agent(self) -> Naive | None:
 
         if self.levels < 0 or self.seed < 0:
             raise BadSpecError(f"--levels {self.levels}, --seed {self.seed}; allowed: 0, 1, 2, ...")
         return AGENTS[check_name("agent", self.agent, AGENTS)](self.seed) if self.agent else None
 
-    def _recorder(self) -> "Recorder | None":
-        from nappingrl.domains.angrybirds.play.record import make_recorder
+    def _recorder(self) -> Recorder | None:
 
         return make_recorder(self.record) if self.record is not None else None
 
 
-def _play_unseen(play: "Played", agent: "Naive", recorder: "Recorder | None", n_levels: int) -> None:
-    from nappingrl.domains.angrybirds.play.play import play_level
+def _play_headless(play: Played, agent: Naive, recorder: Recorder | None, n_levels: int) -> None:
 
-    with progress("playing") as tell:
+    with progress("playing") as update:
         for i in range(n_levels):
-            tell(i, n_levels)
+            update(i, n_levels)
             if i:
                 play.next_level()
             for _ in play_level(play, agent):
@@ -126,8 +118,7 @@ def _play_unseen(play: "Played", agent: "Naive", recorder: "Recorder | None", n_
                     recorder.add(play.frame)
 
 
-def _play_in_window(play: "Played", agent: "Naive | None", recorder: "Recorder | None", n_levels: int) -> None:
-    from nappingrl.domains.angrybirds.play.window import Window
+def _play_in_window(play: Played, agent: Naive | None, recorder: Recorder | None, n_levels: int) -> None:
 
     window = Window(play, agent, recorder, n_levels)
     if sys.stderr.isatty():

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -18,7 +19,8 @@ import pytest
 
 from domains.angrybirds.server.toy_world import ToyWorld, toy_level
 from nappingrl.cli import main
-from nappingrl.cli.birds.external import own_trial
+from nappingrl.cli.argv import parse
+from nappingrl.cli.birds.external import External
 from nappingrl.domains.angrybirds.domain import AngryBirds
 from nappingrl.domains.angrybirds.server import process
 from nappingrl.domains.angrybirds.server.harness import Entry
@@ -28,6 +30,7 @@ from nappingrl.domains.angrybirds.server.trial_plan import LevelSet, Plan, Sourc
 from nappingrl.domains.angrybirds.server.unfinished import MISSING, Remainder
 from nappingrl.errors import BadSpecError
 from nappingrl.report.runs import load_runs
+from nappingrl.trials.science_birds import external_trial
 from nappingrl.trials.spec import RunSpec, TrialSpec
 from nappingrl.trials.store import RunFolder
 
@@ -305,9 +308,10 @@ def test_a_node_agent_plays_a_whole_trial(napping: Napping) -> None:
     run = RunFolder.open(Path("o/run"))
     assert run.lacking() == {}
     assert (run.manifest.spec["agent"], run.manifest.spec["protocol"]) == ("agent-77", "3+3")
-    assert run.manifest.command.startswith("napping birds external --levels 3 --novelty taller-slingshot")
+    assert isinstance(command := parse(shlex.split(run.manifest.command)[1:]), External)
+    assert (command.levels, command.novelty) == (3, "taller-slingshot")
     assert run.read()["level"].to_list() == [
-        source.name for source in own_trial("taller-slingshot", 3, 3, 3, 0).training.sources
+        source.name for source in external_trial("taller-slingshot", 3, 3, 3, 0).training.sources
     ]
     assert [loaded.gap for loaded in load_runs([Path("o/run")])] == [""]
 
@@ -392,7 +396,7 @@ def test_ctrl_c_stops_the_agent_too(number: signal.Signals, kind: str, tmp_path:
     [
         (("--command", "nonesuch-agent 1"), ("'nonesuch-agent'", "no program here")),
         (("--command", ""), ("an empty text",)),
-        (("--command", "java 'x"), ("cannot be taken apart",)),
+        (("--command", "java 'x"), ("cannot be split into words",)),
         (("--command", "env", "--port", "0"), ("put {port} in --command",)),
         (("--command", "env", "--count", "0"), ("--count 0",)),
         (("--command", "env", "--timeout", "0"), ("--timeout 0",)),
@@ -429,7 +433,7 @@ def test_a_folder_or_port_in_use_is_one_line(napping: Napping) -> None:
 
 @pytest.mark.parametrize("novelty", ["bone", "none"])
 def test_the_trials_are_those_of_our_own_agents(novelty: str) -> None:
-    trial = own_trial("" if novelty == "none" else novelty, 2, 0 if novelty == "none" else 1, 5, 4)
+    trial = external_trial("" if novelty == "none" else novelty, 2, 0 if novelty == "none" else 1, 5, 4)
     protocol = "0+2" if novelty == "none" else "2+1"
     spec = TrialSpec(RunSpec("angrybirds", novelty=novelty, seed=5, protocol=protocol), novelty, 4)
     uniforms = spec.stream("reset").random((len(trial.training.sources), 2))

@@ -1,4 +1,4 @@
-"""What agents played on a server, as run folders of ours, so that `napping report` can read them."""
+"""Trials that external agents play over the Science Birds protocol: which levels, and the results as run folders."""
 
 import platform
 from collections import defaultdict
@@ -12,25 +12,42 @@ import polars as pl
 import nappingrl
 from nappingrl._build import source_sha256
 from nappingrl.domains.angrybirds.domain import AngryBirds
+from nappingrl.domains.angrybirds.levels.draw import templates_for
+from nappingrl.domains.angrybirds.levels.templates import LEVELS, make_level
 from nappingrl.domains.angrybirds.server.results import PASS, Episode
+from nappingrl.domains.angrybirds.server.trial_plan import LevelSet, Source, Trial
 from nappingrl.trials.protocol import NOVEL, PRE
-from nappingrl.trials.spec import RunSpec
+from nappingrl.trials.spec import RunSpec, TrialSpec
 from nappingrl.trials.store import Manifest, RunFolder
 
 METHOD = "frozen"
-NOTE = "played over the Science Birds protocol: nothing here adapts the agent; whether it adapts itself is not known"
+NOTE = "played over the Science Birds protocol: no method adapts the agent; it may adapt itself"
 
 Key = tuple[int, int, int]
 """Agent id, levels before the novelty, novel levels."""
-Trial = list[Episode]
+Played = list[Episode]
+"""The levels of one trial, in the order of play."""
+
+
+def external_trial(
+    novelty: str, n_before: int, n_novel: int, seed: int, number: int, is_informed: bool = False
+) -> Trial:
+    """The trial of `napping run angrybirds` with this novelty, seed, number and protocol: level by level the same."""
+    spec = TrialSpec(RunSpec(AngryBirds.name, seed=seed), novelty or "none", number)
+    templates = templates_for(novelty)
+    sources = []
+    for i, (which, place) in enumerate(spec.stream("reset").random((n_before + n_novel, AngryBirds.n_reset_draws))):
+        level = make_level(templates[int(which * len(templates))], int(place * LEVELS))
+        sources.append(Source(level.name, level, i >= n_before))
+    return Trial(str(number), LevelSet(tuple(sources)), is_informed=is_informed)
 
 
 def write_runs(out: Path, episodes: Sequence[Episode], novelty: str, seed: int, command: str) -> list[Path]:
-    """One run for each agent and length of trial: out/run for the one with most trials, then out/run-2, ...
+    """Write one run per agent and trial length: out/run for the one with most trials, then out/run-2, ...
 
-    Trials that were left early count as shorter ones. Without novel levels nothing has changed: novelty "none".
+    A trial that the agent left early counts as a shorter one. A trial without novel levels has novelty "none".
     """
-    runs: dict[Key, list[Trial]] = defaultdict(list)
+    runs: dict[Key, list[Played]] = defaultdict(list)
     for trial in _trials(episodes):
         n_novel = sum(episode.entry.source.is_novel for episode in trial)
         runs[trial[0].agent_id, len(trial) - n_novel, n_novel].append(trial)
@@ -45,9 +62,9 @@ def write_runs(out: Path, episodes: Sequence[Episode], novelty: str, seed: int, 
     return paths
 
 
-def _trials(episodes: Sequence[Episode]) -> list[Trial]:
-    """Episodes by game and trial, each in the order of play."""
-    trials: dict[tuple[int, int], Trial] = defaultdict(list)
+def _trials(episodes: Sequence[Episode]) -> list[Played]:
+    """Group episodes by game and trial."""
+    trials: dict[tuple[int, int], Played] = defaultdict(list)
     for episode in episodes:
         trials[episode.agent, episode.entry.evaluation].append(episode)
     return [trials[key] for key in sorted(trials)]
@@ -57,9 +74,15 @@ def _spec(key: Key, n_trials: int, novelty: str, seed: int) -> RunSpec:
     agent_id, n_before, n_novel = key
     protocol = f"{n_before}+{n_novel}" if n_novel else f"0+{n_before}"
     return RunSpec(
-        AngryBirds.name, f"agent-{agent_id}", METHOD, novelty if n_novel else "none", n_trials, seed,
-        detector="never", protocol=protocol,
-    )  # fmt: skip
+        domain=AngryBirds.name,
+        agent=f"agent-{agent_id}",
+        method=METHOD,
+        novelty=novelty if n_novel else "none",
+        trials=n_trials,
+        seed=seed,
+        detector="never",
+        protocol=protocol,
+    )
 
 
 def _manifest(spec: RunSpec, key: Key, command: str) -> Manifest:
@@ -81,8 +104,8 @@ def _manifest(spec: RunSpec, key: Key, command: str) -> Manifest:
     )
 
 
-def _rows(spec: RunSpec, number: int, trial: Trial) -> pl.DataFrame:
-    """A trial as the engine would have written it; and the level, its score and how it ended."""
+def _rows(spec: RunSpec, number: int, trial: Played) -> pl.DataFrame:
+    """The rows that the engine would write, plus the level, its score and its outcome."""
     novel = [episode for episode in trial if episode.entry.source.is_novel]
     before = [episode for episode in trial if not episode.entry.source.is_novel]
     ordered, first = (before + novel, -len(before)) if novel else (before, 0)

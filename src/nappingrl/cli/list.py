@@ -1,0 +1,121 @@
+"""`napping list`."""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from nappingrl import scripted
+from nappingrl.domains import find_domain
+from nappingrl.methods.base import Option
+from nappingrl.methods.napping.principles import RULES
+from nappingrl.methods.napping.space import SPACES
+from nappingrl.registry import Entry, detectors, domains, methods
+
+ANY_ENV = (
+    "any gymnasium environment: napping run --env ID --agent PATH.zip --novelty 'NAME=VALUE; action-delay=1', "
+    "see docs/any-environment.md"
+)
+
+
+@dataclass(frozen=True)
+class List:
+    """List domains, agents, methods and detectors.
+
+    Shows the novelties and scores of each domain and the options of each method. What an installed package registers
+    is marked with the name of that package.
+
+    Example: napping list
+    """
+
+    json: bool = False
+    """Print a single machine-readable object."""
+
+    def __call__(self) -> None:
+        """Print the tables."""
+        if self.json:
+            print(json.dumps(_list_all()))
+            return
+        console = Console()
+        for entry in domains.entries():
+            console.print(_domain_table(entry), "")
+        console.print(ANY_ENV, "", soft_wrap=True)
+        console.print(_method_table(methods.entries()), "")
+        console.print(_detector_table(detectors.entries()), "")
+        console.print(f"rules: {', '.join(RULES)}\nspaces: {', '.join(SPACES)}")
+
+
+def _list_all() -> dict[str, Any]:
+    return {
+        "domains": {entry.name: _describe_domain(entry) for entry in domains.entries()},
+        "methods": {entry.name: _describe_method(entry) for entry in methods.entries()},
+        "rules": list(RULES),
+        "spaces": list(SPACES),
+        "detectors": detectors.names(),
+    }
+
+
+def _describe_domain(entry: Entry) -> dict[str, Any]:
+    domain = find_domain(entry.name)
+    return {
+        "title": entry.title,
+        "origin": entry.origin,
+        "agents": scripted.names(entry.name),
+        "novelties": {novelty.name: novelty.description for novelty in domain.novelties.values()},
+        "scores": {score.name: score.description for score in domain.scores.values()},
+        "defaults": asdict(domain.defaults),
+    }
+
+
+def _describe_method(entry: Entry) -> dict[str, Any]:
+    options = {name: f"{option.description} ({_allowed(option)})" for name, option in entry.load().options.items()}
+    return {
+        "title": entry.title,
+        "role": entry.role,
+        "origin": entry.origin,
+        "about": entry.about,
+        "options": options,
+    }
+
+
+def _allowed(option: Option) -> str:
+    default = "" if option.default is None else f"; default {option.default}"
+    return (", ".join(option.words) or "a number") + default
+
+
+def _domain_table(entry: Entry) -> Table:
+    domain = _describe_domain(entry)
+    defaults = domain["defaults"]
+    table = _table(f"domain {entry.name}: {entry.title}{_origin(entry)}")
+    table.add_row("agents", ", ".join(domain["agents"]) + "  (or the path of an SB3 .zip)")
+    for key, default in (("novelties", defaults["novelty"]), ("scores", defaults["score"])):
+        for i, (name, text) in enumerate(domain[key].items()):
+            table.add_row("" if i else key, f"{name}{' (default)' if name == default else ''}: {text}")
+    table.add_row("rule, space", f"{defaults['rule']}, {defaults['space']} (defaults)")
+    return table
+
+
+def _method_table(entries: list[Entry]) -> Table:
+    table = _table("methods and their options")
+    for entry in entries:
+        table.add_row(entry.name, entry.role, entry.about + _origin(entry))
+        for name, text in _describe_method(entry)["options"].items():
+            table.add_row("", "", f"--option {name}=...: {text}")
+    return table
+
+
+def _detector_table(entries: list[Entry]) -> Table:
+    table = _table("detectors")
+    for entry in entries:
+        table.add_row(entry.name, entry.about + _origin(entry))
+    return table
+
+
+def _table(title: str) -> Table:
+    return Table(title=title, title_justify="left", show_header=False, box=None)
+
+
+def _origin(entry: Entry) -> str:
+    return "" if entry.origin == "nappingrl" else f" (from {entry.origin})"

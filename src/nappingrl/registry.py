@@ -187,7 +187,7 @@ agents = _built_in(
     ("angrybirds-datalab", "scripted.datalab:DataLab", {"title": "DataLab", "colour": "#cc79a7", "marker": "v"}),
     ("angrybirds-replanner", "scripted.replanner:Replanner",
      {"title": "Replanner", "colour": "#e69f00", "marker": "D"}),
-    ("angrybirds-hydra", "scripted.hydra_angrybirds:HydraBirds",
+    ("angrybirds-hydra", "scripted.hydra_angrybirds:HydraAngryBirds",
      {"title": "HYDRA", "colour": "#8c510a", "marker": ">"}),
     ("cartpole-hydra", "scripted.hydra_cartpole:HydraCartPole",
      {"title": "HYDRA", "colour": "#8c510a", "marker": ">"}),

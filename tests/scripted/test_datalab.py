@@ -141,7 +141,7 @@ def test_without_pigs_any_shot_of_a_middling_angle() -> None:
     draw = rng()
     for _ in range(30):
         slot, trajectory, offset = split(random_action(scene, draw))
-        x, y = scene.view.targets[slot].box.centre
+        x, y = scene.level.targets[slot].box.centre
         angle = next(path for path in paths(scene, (x + offset, y)) if path.trajectory == trajectory).degrees
         assert 30 <= angle <= 58.6
 

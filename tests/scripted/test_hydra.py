@@ -188,7 +188,7 @@ def play_birds(policy, world, n_levels, detected=False):
 
 
 def hydra():
-    return hydra_birds.HydraBirdsPolicy(np.random.default_rng(0))
+    return hydra_birds.HydraAngryBirdsPolicy(np.random.default_rng(0))
 
 
 def make_view(*targets):

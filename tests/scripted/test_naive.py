@@ -7,7 +7,7 @@ from nappingrl.domains.angrybirds.aiming import split
 from nappingrl.domains.angrybirds.layout import GOALS
 from nappingrl.scripted.base import ScriptedPolicy
 from nappingrl.scripted.naive import NaivePolicy
-from nappingrl.scripted.naive_adaptation import BLIND, DELAYS, NaiveAdaptationPolicy
+from nappingrl.scripted.naive_adaptation import DELAYS, FALLBACK_ACTION, NaiveAdaptationPolicy
 from scripted.birds_views import PIG, observe, pass_rates, shoot
 
 TNT = ("tnt", 341.0, 204.0, 12.0, 12.0)
@@ -86,12 +86,12 @@ def test_a_slingshot_given_as_a_circle_cannot_be_read(detected: bool) -> None:
     policy = told(adaptive())
     for _ in range(10):
         seen = observe(TNT, PIG, sling=CIRCLE)
-        assert policy.act(seen) == BLIND
-        policy.learn(seen, BLIND, seen, 0.0, True, detected)
+        assert policy.act(seen) == FALLBACK_ACTION
+        policy.learn(seen, FALLBACK_ACTION, seen, 0.0, True, detected)
 
 
 def test_an_empty_scene_is_shot_at_blindly() -> None:
-    assert told(adaptive()).act(observe()) == BLIND
+    assert told(adaptive()).act(observe()) == FALLBACK_ACTION
 
 
 def test_in_the_world_it_learns_taller_slingshot_and_fails_circumcircle() -> None:

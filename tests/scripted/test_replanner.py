@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nappingrl.scripted.replanner import LEAST_SPREADS, ReplannerPolicy
-from nappingrl.scripted.replanner_changes import Cusum, Monitor
+from nappingrl.scripted.replanner import MIN_SPREADS, ReplannerPolicy
+from nappingrl.scripted.replanner_changes import FeatureTest, Monitor
 from scripted.birds_views import PIG, SLING, observe, pass_rates, shoot
 
 TNT = ("tnt", 341.0, 204.0, 12.0, 12.0)
@@ -25,13 +25,13 @@ def at_home(scene: np.ndarray = SCENE, n: int = 10) -> ReplannerPolicy:
 
 def test_cusum_hears_a_step_up_and_a_step_down() -> None:
     for value, change in ((3.0, 1), (-3.0, -1)):
-        test = Cusum(1.0)
+        test = FeatureTest(1.0)
         assert [test.add(0.0, is_reference=True) for _ in range(5)] == [0] * 5
         assert [test.add(value, is_reference=False) for _ in range(3)] == [0, 0, change]  # 2.5 each, more than 5
 
 
 def test_cusum_takes_the_new_for_usual_after_a_change() -> None:
-    test = Cusum(1.0)
+    test = FeatureTest(1.0)
     for _ in range(5):
         test.add(0.0, is_reference=True)
     changes = [test.add(9.0, is_reference=False) for _ in range(20)]
@@ -40,7 +40,7 @@ def test_cusum_takes_the_new_for_usual_after_a_change() -> None:
 
 @given(st.lists(st.floats(-0.5, 0.5), max_size=40))
 def test_cusum_is_silent_within_its_slack(values: list[float]) -> None:
-    test = Cusum(1.0)
+    test = FeatureTest(1.0)
     for _ in range(3):
         test.add(0.0, is_reference=True)
     assert not any(test.add(value, is_reference=False) for value in values)
@@ -104,10 +104,10 @@ def test_a_goal_that_is_no_pig_must_be_something_unfamiliar() -> None:
 
 def test_restless_sizes_of_the_slingshot_are_not_listened_to() -> None:
     policy = at_home(n=9)
-    assert set(policy.monitor.features) == set(LEAST_SPREADS)
+    assert set(policy.monitor.features) == set(MIN_SPREADS)
     left, top, width, height = SLING
     shoot(policy, observe(PIG, TNT, NEAR, FAR, sling=(left, top, width, height + 9)), is_hit=True, detected=False)
-    assert set(LEAST_SPREADS) - set(policy.monitor.features) == {"sling height"}
+    assert set(MIN_SPREADS) - set(policy.monitor.features) == {"sling height"}
 
 
 def test_an_empty_scene_is_no_reason_to_stop() -> None:

@@ -16,6 +16,12 @@ _SHARE, _TINY = 0.05, 1e-6
 """The least spread of returns: this share of their mean, and where that is 0, too, this much."""
 
 
+def add_to_cusum(sums: Floats, deviations: Floats | float, allowance: float) -> Floats:
+    """CUSUM's sums above and below the reference, (..., 2), after one more deviation of each, (...)."""
+    added: Floats = np.maximum(sums + np.multiply.outer(deviations, _SIDES) - allowance, 0.0)
+    return added
+
+
 class RollingMean(Detector):
     """The paper's detector: mean return of the last `window` episodes below `low` or above `high`.
 
@@ -121,7 +127,7 @@ class Cusum(Standardised):
     def _judge(self, rows: Rows, returns: Floats) -> Flags:
         """Add the episode to both sums; remember which one is too great."""
         off = self._off(rows, np.clip(self._standardise(rows, returns), -self.clip, self.clip))
-        sums = np.maximum(self._sums[rows] + off[:, None] * _SIDES - self.allowance, 0.0)
+        sums = add_to_cusum(self._sums[rows], off, self.allowance)
         alarms: Flags = sums.max(axis=1) > self.limit
         self._sums[rows] = sums
         self._side[rows[alarms]] = _SIDES[sums[alarms].argmax(axis=1)]

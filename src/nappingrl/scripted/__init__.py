@@ -1,4 +1,4 @@
-"""Agents that play by rules of their own, beside those with a network; each knows its domain."""
+"""Scripted agents: hand-written opponents without a network, each for one domain."""
 
 from typing import Any
 
@@ -9,17 +9,17 @@ from nappingrl.registry import agents as registered
 
 
 def names(domain: str) -> list[str]:
-    """All agents there are for a domain: those with shipped weights, then the players."""
+    """All agents of a domain: first those with shipped weights, then the scripted ones."""
     prefix = f"{domain}-"
-    own = [name.removeprefix(prefix) for name in registered.names() if name.startswith(prefix)]
-    return agents.zoo_names(domain) + own
+    scripted = [name.removeprefix(prefix) for name in registered.names() if name.startswith(prefix)]
+    return agents.zoo_names(domain) + scripted
 
 
 def load(agent: Any, domain: str) -> Agent:
-    """A player of the domain by its name, else whatever `agents.load` finds."""
+    """Load a scripted agent of the domain by name, or anything that `agents.load` accepts."""
     if isinstance(agent, str) and f"{domain}-{agent}" in registered.names():
-        player: Agent = registered.get(f"{domain}-{agent}")()
-        return player
+        scripted: Agent = registered.get(f"{domain}-{agent}")()
+        return scripted
     if agent == "":
         raise BadAgentError(f"no agent is shipped for {domain}; give one with --agent, the path of an SB3 .zip")
     return agents.load(agent, domain)

@@ -1,7 +1,7 @@
-"""DataLab's way with buildings: shoot at a block that holds others, so that they fall on the pigs.
+"""DataLab's building strategy: shoot at a block that supports others, so that they fall on pigs.
 
-Public are the kinds of buildings, which blocks come into question, where they are aimed at, and the range and parts of
-the utility. The tables themselves are not: the weights by height and the value of a block are ours.
+The shapes of buildings, which blocks are candidates, where they are aimed at, and the range and terms of the utility
+are published. The tables are not: the weights by height and the value of a block are our choice.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ PIG = 5000.0
 FEWEST_BLOCKS = 3
 _GROWN = 2.0
 _NEARBY = 50.0
-"""How far right of a building, or from a block, a pig still counts; ours."""
+"""Pixels right of a building, or from a block, within which a pig counts; our choice."""
 _BEST_BLOCK = 1500.0
 _WORST_COST = max(max(costs.values()) for costs in COSTS.values())
 _INSETS = (1, 2, 4, 6)
@@ -25,13 +25,13 @@ _INSETS = (1, 2, 4, 6)
 
 @dataclass(frozen=True, slots=True)
 class Building:
-    """Blocks that touch."""
+    """A group of blocks that touch each other."""
 
     blocks: tuple[Target, ...]
 
     @property
     def box(self) -> Box:
-        """Around all of them."""
+        """The box around all blocks."""
         boxes = [block.box for block in self.blocks]
         return Box(
             min(box.left for box in boxes), min(box.top for box in boxes),
@@ -40,16 +40,16 @@ class Building:
 
     @property
     def shape(self) -> str:
-        """Tall, pyramid (its upper half at most half as wide as the whole) or rectangle."""
+        """tall, pyramid (the upper half is at most half as wide as the whole) or rectangle."""
         box = self.box
         if box.height - 9 > box.width:
             return "tall"
         upper = [block.box for block in self.blocks if block.box.centre[1] < box.centre[1]]
-        width = max((one.right for one in upper), default=0.0) - min((one.left for one in upper), default=0.0)
+        width = max((block.right for block in upper), default=0.0) - min((block.left for block in upper), default=0.0)
         return "pyramid" if width <= box.width / 2 else "rectangle"
 
     def supporters(self, block: Target) -> int:
-        """How many blocks it stands on."""
+        """Number of blocks that a block stands on."""
         box = block.box
         return sum(
             abs(other.box.top - box.bottom) <= _GROWN and other.box.left < box.right and other.box.right > box.left
@@ -58,40 +58,40 @@ class Building:
 
 
 def buildings(blocks: tuple[Target, ...]) -> list[Building]:
-    """Groups of blocks whose boxes, grown by two pixels, touch."""
+    """Group the blocks whose boxes, grown by two pixels, touch."""
     groups: list[list[Target]] = []
     for block in blocks:
-        joined = [group for group in groups if any(_are_touching(block.box, one.box) for one in group)]
+        joined = [group for group in groups if any(_are_touching(block.box, member.box) for member in group)]
         groups = [group for group in groups if group not in joined]
-        groups.append([block, *(one for group in joined for one in group)])
+        groups.append([block, *(member for group in joined for member in group)])
     return [Building(tuple(group)) for group in groups]
 
 
 def building_shot(scene: Scene, rng: np.random.Generator) -> tuple[float, Path] | None:
-    """The best block of all buildings with a pig in or right of them, and one of the clear ways to it, at random."""
+    """The best block of all buildings with a pig in or right of them, and a random clear path to it."""
     if scene.bird == "white":
         return None
-    found: list[tuple[float, list[Path]]] = []
+    candidates: list[tuple[float, list[Path]]] = []
     for building in buildings(scene.blocks):
         if len(building.blocks) >= FEWEST_BLOCKS and any(_is_in_or_right(pig.box, building.box) for pig in scene.pigs):
             for block in building.blocks:
-                ways = _ways(scene, block) if _is_suitable(building, block) else []
-                if ways:
-                    found.append((_utility(scene, building, block), ways))
-    if not found:
+                clear = _clear_paths(scene, block) if _is_suitable(building, block) else []
+                if clear:
+                    candidates.append((_utility(scene, building, block), clear))
+    if not candidates:
         return None
-    utility, ways = max(found, key=lambda one: one[0])
-    return utility, ways[int(rng.integers(len(ways)))]
+    utility, clear = max(candidates, key=lambda candidate: candidate[0])
+    return utility, clear[int(rng.integers(len(clear)))]
 
 
 def _is_suitable(building: Building, block: Target) -> bool:
-    """Neither tiny nor slender, and on two others."""
+    """Whether a block is neither tiny nor slender and stands on two others."""
     width, height = block.box.width, block.box.height
     return width + height >= 25 and height <= 3.8 * width and building.supporters(block) >= 2
 
 
-def _ways(scene: Scene, block: Target) -> list[Path]:
-    """Clear shots at its left edge near the top or the bottom; low ones if there are any."""
+def _clear_paths(scene: Scene, block: Target) -> list[Path]:
+    """Clear paths to the left edge near the top or the bottom; low ones if there are any."""
     box = block.box
     edge: list[Point] = [(box.left, y) for inset in _INSETS for y in (box.top + inset, box.bottom - inset)]
     clear = [path for point in edge for path in paths(scene, point) if path.utility == 0]
@@ -99,7 +99,7 @@ def _ways(scene: Scene, block: Target) -> list[Path]:
 
 
 def _utility(scene: Scene, building: Building, block: Target) -> float:
-    """What breaking or toppling a block is worth: by material and height, and by the pigs around it."""
+    """Utility of breaking or toppling a block: by its material, its height, and the pigs around it."""
     box, whole = block.box, building.box
     height = (whole.bottom - box.centre[1]) / whole.height
     weight = {"tall": 0.5 + 0.5 * height, "pyramid": 1.0 - 0.5 * height, "rectangle": 1.0 - abs(height - 0.5)}
@@ -108,7 +108,7 @@ def _utility(scene: Scene, building: Building, block: Target) -> float:
 
 
 def _share(pig: Box, block: Box) -> float:
-    """How much of a pig counts: above the block, not far below, or beside it."""
+    """How much a pig counts: above the block, a little below, or beside it."""
     (x, y), half = pig.centre, _NEARBY
     if block.left - pig.width <= x <= block.right + pig.width:
         if y < block.top:

@@ -1,7 +1,7 @@
-"""How DataLab sees a shot: a parabola over the screen, and what stands in its way.
+"""DataLab's model of a shot: a parabola over the screen, and the objects in its path.
 
-Its planner reads the scale of the world off the slingshot; the tables by which it corrects the angle it lets go at are
-left out, since the game's own actions do the aiming here.
+Its planner derives the scale of the world from the slingshot. The tables that correct its release angle are left out,
+because the domain's actions do the aiming here.
 """
 
 from collections.abc import Iterable
@@ -24,39 +24,39 @@ COSTS = {
     "black": {"ice": 2000, "wood": 3600, "stone": 1450},
     "white": {"ice": 1500, "wood": 2600, "stone": 4000},
 }
-"""Of a block in the way, by bird and material."""
+"""Cost of a block in the path, by bird and material."""
 BLOCKED = -65536.0
-"""Path utility where a platform is in the way."""
+"""Utility of a path that is blocked by a platform."""
 _SEEN_X, _SEEN_Y = 200, (100, 480)
-"""Points of a path count only right of, and between, these."""
+"""Points of a path count only right of this x and between these y."""
 _STEEP, _STEEP_FACTOR = 50.0, 1.2
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A view as DataLab has it: all in boxes, platforms reaching down to the bottom of the screen."""
+    """A level as DataLab sees it: boxes only, and platforms extend to the bottom of the screen."""
 
-    view: ObservedLevel
+    level: ObservedLevel
     bird: str
     blocks: tuple[Target, ...]
     platforms: tuple[Box, ...]
 
     @property
     def radius(self) -> int:
-        """Of the bird on the slingshot, in pixels."""
+        """Radius of the bird on the slingshot, in pixels."""
         return RADII[self.bird]
 
     @property
     def pigs(self) -> list[Target]:
-        """Whatever has a pig's colours."""
-        return self.view.of_kind("pig")
+        """All objects that have the colours of a pig."""
+        return self.level.of_kind("pig")
 
 
-def make_scene(view: ObservedLevel) -> Scene:
-    """What DataLab makes of a view; what has no known colours it does not see at all."""
-    blocks = tuple(target for target in view.targets if target.kind in COSTS["red"])
-    stretched = (Box(one.box.left, one.box.top, one.box.right, PIXELS[1]) for one in view.of_kind("platform"))
-    return Scene(view, view.bird or "red", blocks, tuple(stretched))
+def make_scene(level: ObservedLevel) -> Scene:
+    """Convert a level; DataLab ignores objects of unknown colours."""
+    blocks = tuple(target for target in level.targets if target.kind in COSTS["red"])
+    stretched = (Box(p.box.left, p.box.top, p.box.right, PIXELS[1]) for p in level.of_kind("platform"))
+    return Scene(level, level.bird or "red", blocks, tuple(stretched))
 
 
 @dataclass(frozen=True)
@@ -88,17 +88,17 @@ class Path:
         return [(x, y) for x, y in points if _SEEN_Y[0] < y < _SEEN_Y[1]]
 
     def hit(self, box: Box) -> Point | None:
-        """Where the bird first touches a box on its way."""
+        """The point at which the bird first touches a box."""
         radius = self.scene.radius
         return next((point for point in self.points if _touches(point, radius, box)), None)
 
     def n_hit(self, targets: Iterable[Target]) -> int:
-        """How many of these are on the way, not counting what is aimed at."""
-        return sum(not contains(one.box, self.target) and self.hit(one.box) is not None for one in targets)
+        """Number of targets in the path, not counting the one aimed at."""
+        return sum(not contains(seen.box, self.target) and self.hit(seen.box) is not None for seen in targets)
 
     @cached_property
     def utility(self) -> float:
-        """0 if the way is free, below 0 by what must be broken, and hopeless behind a platform."""
+        """0 for a free path, minus the cost of the blocks in it, or `BLOCKED` behind a platform."""
         if any(self.hit(box) is not None for box in self.scene.platforms if not contains(box, self.target)):
             return BLOCKED
         cost = sum(self._cost(block) for block in self.scene.blocks if not contains(block.box, self.target))
@@ -113,8 +113,8 @@ class Path:
 
 
 def paths(scene: Scene, target: Point) -> list[Path]:
-    """The low and, if it is another and not too steep, the high shot at a point; none where it is out of reach."""
-    sling = scene.view.sling
+    """The low and, if different and not too steep, the high path to a point; empty if it is out of reach."""
+    sling = scene.level.sling
     origin = float(int(sling.left + 0.188 * sling.height)), float(int(sling.top + 0.156 * sling.height))
     scale = sling.height + sling.width
     x, y = (target[0] - origin[0]) / scale, (origin[1] - target[1]) / scale
@@ -127,12 +127,12 @@ def paths(scene: Scene, target: Point) -> list[Path]:
 
 
 def contains(box: Box, point: Point) -> bool:
-    """Whether a point is in a box or on its edge."""
+    """Whether a point lies in a box or on its edge."""
     return box.left <= point[0] <= box.right and box.top <= point[1] <= box.bottom
 
 
 def _touches(point: Point, radius: float, box: Box) -> bool:
-    """Whether the middle of a bird or one of its four outermost points is in a box."""
+    """Whether the centre of a bird or one of its four outermost points lies in a box."""
     x, y = point
     around = ((x, y), (x - radius, y), (x + radius, y), (x, y - radius), (x, y + radius))
     return any(contains(box, one) for one in around)

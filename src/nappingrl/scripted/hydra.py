@@ -1,7 +1,7 @@
-"""What HYDRA does in every world: beliefs about the constants of its model, and a search for the change that fits best.
+"""The domain-independent part of HYDRA: beliefs about a model's constants, and the search for a repair.
 
-A repair is a vector of whole multiples of the constants' steps. How badly a model fits what was seen is its
-inconsistency, which each world measures in its own way.
+A repair changes each constant by an integer multiple of its step. The inconsistency of a model measures how badly it
+fits the observations; each domain defines its own.
 """
 
 import heapq
@@ -15,41 +15,41 @@ from numpy.typing import NDArray
 from nappingrl.types import Floats
 
 PREFIX, DISCOUNT, NOTICEABLE = 100, 0.9, 0.01
-"""Only so many states count, each less than the one before it, and only errors above the last."""
+"""States that count, the discount from one state to the next, and the least error that counts."""
 
 Multiples = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """One number of a model that a repair may change."""
+    """A constant of the model that a repair may change."""
 
     name: str
     value: float
     step: float
     above: float = -inf
-    """A repair never goes down to this."""
+    """Exclusive lower bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """The best change that a search found."""
+    """The result of a search."""
 
     multiples: Multiples
     inconsistency: float
-    """Of the repaired model."""
+    """Inconsistency of the repaired model."""
     before: float
-    """Of the model as it was."""
+    """Inconsistency of the model before."""
     n_expanded: int
 
     @property
     def is_better(self) -> bool:
-        """Whether it is worth making."""
+        """Whether the repair reduces the inconsistency."""
         return self.inconsistency < self.before
 
 
 def discounted(errors: NDArray[np.float64]) -> float:
-    """The inconsistency of a sequence of errors: the greatest of the noticeable ones, later ones counting less."""
+    """The inconsistency of a sequence of errors: the largest noticeable one, after discounting."""
     first = errors[:PREFIX]
     weighted = np.where(first > NOTICEABLE, first * DISCOUNT ** np.arange(len(first)), 0.0)
     return float(weighted.max(initial=0.0))
@@ -58,10 +58,10 @@ def discounted(errors: NDArray[np.float64]) -> float:
 def search(
     inconsistency: Callable[[Multiples], float], n_constants: int, enough: float, most_expansions: int
 ) -> Repair:
-    """Best-first search from no change: the least inconsistency plus number of steps is looked at first.
+    """Best-first search for a repair, ordered by inconsistency plus number of steps, starting from no change.
 
-    Each child takes one constant one step farther from 0. The search ends at the first change that is below `enough`,
-    or when `most_expansions` nodes have had their children looked at.
+    Each child moves one constant one step farther from 0. The search ends when a repair is below `enough`, or after
+    `most_expansions` expanded nodes.
     """
     nothing = (0,) * n_constants
     before = best = inconsistency(nothing)
@@ -92,7 +92,7 @@ def _children(node: Multiples) -> list[Multiples]:
 
 
 class Beliefs:
-    """The constants of a model as they are believed to be; repairs add up."""
+    """The believed constants of a model; repairs accumulate."""
 
     def __init__(self, constants: Sequence[Constant]) -> None:
         self.constants = tuple(constants)
@@ -102,24 +102,24 @@ class Beliefs:
         self._above = np.array([constant.above for constant in constants])
 
     def values(self, more: Multiples | None = None) -> Floats:
-        """The constants, with some more steps where a repair is being tried."""
+        """The constants, changed by further steps while a repair is tried."""
         steps = np.array(self.multiples) + (0 if more is None else np.array(more))
         values: Floats = self._values + self._steps * steps
         return values
 
     def changes(self) -> dict[str, float]:
-        """By how much each repaired constant differs from its first value: HYDRA's account of the novelty."""
+        """The change of each repaired constant: HYDRA's explanation of the novelty."""
         pairs = zip(self.constants, self.multiples, strict=True)
         return {constant.name: constant.step * multiple for constant, multiple in pairs if multiple}
 
     def repair(self, inconsistency: Callable[[Floats], float], enough: float, most_expansions: int) -> Repair:
-        """Search for a better model, and believe in it if there is one."""
+        """Search for a better model, and adopt it if there is one."""
 
         def tried(multiples: Multiples) -> float:
             values = self.values(multiples)
             return inconsistency(values) if (values > self._above).all() else inf
 
-        found = search(tried, len(self.constants), enough, most_expansions)
-        if found.is_better:
-            self.multiples = tuple(a + b for a, b in zip(self.multiples, found.multiples, strict=True))
-        return found
+        best = search(tried, len(self.constants), enough, most_expansions)
+        if best.is_better:
+            self.multiples = tuple(a + b for a, b in zip(self.multiples, best.multiples, strict=True))
+        return best

@@ -1,4 +1,4 @@
-"""HYDRA in Angry Birds: plans shots with a model, sees how well it foresaw them, and repairs it after a novelty."""
+"""HYDRA in Angry Birds: plans shots with a model, compares its predictions, and repairs it after a novelty."""
 
 from math import inf
 
@@ -15,22 +15,22 @@ from nappingrl.scripted.hydra_angrybirds_model import CONSTANTS, Option, Outcome
 from nappingrl.types import Flags, Floats
 
 WRONG = 50.0
-"""Inconsistency of one pig whose fate was not foreseen; a shot or level with so much is novel."""
+"""Inconsistency of one wrongly predicted pig; a shot or level with this much is novel."""
 NOVEL_LEVELS = 3
-"""So many novel levels in a row are a novelty."""
+"""Number of novel levels in a row that count as a novelty."""
 MOST_REPAIRS, MOST_REPAIR_EXPANSIONS = 5, 30
 MOVED = 3.0
-"""Pixels by which a box has changed where something must have happened to it."""
+"""An object counts as disturbed if its box has moved by more pixels than this."""
 
 
 def inconsistency(setting: Setting, outcome: Outcome, after: ObservedLevel) -> float:
-    """How badly the model foresaw a shot: the worst of the bird's path, the pigs and the blocks.
+    """How badly the model predicted a shot: the largest of three terms, for the bird's path, the pigs and the blocks.
 
-    Path: how far it stays, in pixels, from everything that was disturbed. Pigs: 50 for each that lives where its death
-    was foreseen, or the other way round. Blocks: 50 times the share of those foreseen destroyed that still stand.
+    Path: its distance in pixels from all disturbed objects. Pigs: 50 for each wrongly predicted one. Blocks: 50 times
+    the share of blocks predicted to be destroyed that still stand.
     """
     left = {target.slot: whole(target.box) for target in after.targets}
-    before = setting.view.targets
+    before = setting.level.targets
     kinds = np.array([target.kind for target in before])
     gone = np.array([target.slot not in left for target in before])
     disturbed = np.array([target.slot not in left or _moved(whole(target.box), left[target.slot]) for target in before])
@@ -44,12 +44,12 @@ def _moved(one: Box, two: Box) -> bool:
     return abs(x1 - x0) + abs(y1 - y0) > MOVED
 
 
-def _wrong_blocks(foreseen: Flags, gone: Flags) -> float:
-    return WRONG * float((foreseen & ~gone).sum()) / int(foreseen.sum()) if foreseen.any() else 0.0
+def _wrong_blocks(predicted: Flags, gone: Flags) -> float:
+    return WRONG * float((predicted & ~gone).sum()) / int(predicted.sum()) if predicted.any() else 0.0
 
 
-class HydraBirdsPolicy(ScriptedPolicy):
-    """A model of shots, how well it did of late, and whether that is believed to be a novelty."""
+class HydraAngryBirdsPolicy(ScriptedPolicy):
+    """A model of shots, its recent inconsistency, and whether a novelty is suspected."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         super().__init__(rng)
@@ -61,25 +61,25 @@ class HydraBirdsPolicy(ScriptedPolicy):
         self._has_unknown = False
 
     def act(self, observation: Observation) -> int:
-        """A shot that kills a pig in the model; else any pig, or something unknown, on the low arc."""
-        view = decode(observation)
-        option = _plan(Setting(view), self.beliefs.values())
+        """Take a shot that kills a pig in the model; otherwise aim low at a random pig or unknown object."""
+        level = decode(observation)
+        option = _plan(Setting(level), self.beliefs.values())
         if option is not None:
             return option.action
-        targets = view.of_kind("pig") or view.of_kind("other") or list(view.targets)
+        targets = level.of_kind("pig") or level.of_kind("other") or list(level.targets)
         slot = targets[self.rng.integers(len(targets))].slot if targets else 0
         return join(slot, LOW, 0)
 
     def learn(
         self, observation: Observation, action: int, following: Observation, reward: float, ended: bool, detected: bool
     ) -> None:
-        """Compare the shot with the model's; after a level, see whether it was novel and repair the model."""
-        view, after = decode(observation), decode(following)
-        self._has_unknown |= bool(view.of_kind("other"))
+        """Compare the shot with its prediction; after a level, decide whether it was novel and repair the model."""
+        level, after = decode(observation), decode(following)
+        self._has_unknown |= bool(level.of_kind("other"))
         slot, trajectory, offset = split(action)
-        target = next((one for one in view.targets if one.slot == slot), None)
+        target = next((seen for seen in level.targets if seen.slot == slot), None)
         if target is not None:
-            setting = Setting(view)
+            setting = Setting(level)
             angle = setting.launch(Option(target, trajectory, offset))
 
             def of_shot(constants: Floats) -> float:
@@ -101,11 +101,11 @@ class HydraBirdsPolicy(ScriptedPolicy):
 
 
 def _plan(setting: Setting, constants: Floats) -> Option | None:
-    """Of all shots that kill a pig in the model the one that is aimed best: at the middle of a pig, else of TNT.
+    """The shot that kills a pig in the model and passes closest to the centre of a pig, or else of TNT.
 
-    The published planner looks at the angles to pigs first; its goal, too, is one dead pig and not all.
+    The published planner tries the angles to pigs first; its goal, too, is to kill one pig, not all of them.
     """
-    kinds = np.array([target.kind for target in setting.view.targets])
+    kinds = np.array([target.kind for target in setting.level.targets])
     middles = np.tile((setting.boxes[:, :2] + setting.boxes[:, 2:]) / 2, 2)
     best, least = None, (True, inf)
     for option in setting.options():
@@ -119,8 +119,8 @@ def _plan(setting: Setting, constants: Floats) -> Option | None:
     return best
 
 
-class HydraBirds(ScriptedBirdsAgent):
+class HydraAngryBirds(ScriptedBirdsAgent):
     """HYDRA's agent for Angry Birds."""
 
     name = "hydra"
-    policy = HydraBirdsPolicy
+    policy = HydraAngryBirdsPolicy

@@ -1,4 +1,4 @@
-"""HYDRA's model of a shot in Angry Birds: flight and collisions over the boxes that are seen, in pixels."""
+"""HYDRA's model of a shot in Angry Birds: flight and collisions with the observed boxes, in pixels."""
 
 from dataclasses import dataclass
 from itertools import product
@@ -17,21 +17,21 @@ from nappingrl.types import Flags, Floats
 
 _SCALE = Camera().scale
 SPEED = LAUNCH_SPEED * _SCALE
-"""Of a launched bird, pixels per second (published: 182)."""
+"""Launch speed in pixels per second (published: 182)."""
 _SLING_UNITS = 2.74
-"""Width and height of the slingshot together (published: 2.7): the scale of gravity is read off its box."""
+"""Width plus height of the slingshot in world units (published: 2.7); gives the scale of gravity."""
 _ORIGIN = 0.489, 0.365
-"""Where the bird rests, from the left top of the slingshot's box, both in its widths."""
+"""Rest position of the bird, from the top left of the slingshot's box, in widths of the box."""
 CONSTANTS = (
     Constant("v_bird_change", 0.0, 1.0, above=-SPEED),
     Constant("base_life_pig_multiplier", 0.0, 50.0),
     Constant("gravity_factor", 9.81, 0.1, above=0.0),
 )
-"""What repairs change, with the published steps."""
+"""The constants that repairs change, with the published steps."""
 PIG_LIFE = 10.0
 BLOCK_LIFE = 265.0
 _TOUGHNESS = {"tnt": 0.001, "wood": 0.75, "ice": 0.4, "stone": 1.25, "other": 0.75}
-"""Share of a block's life by what it is made of; unknown things are taken for wood."""
+"""Share of a block's life by class; unknown objects count as wood."""
 _DAMAGE = {
     "red": {"ice": 1.5, "wood": 0.5, "stone": 0.3},
     "yellow": {"ice": 0.4, "wood": 2.0, "stone": 0.5},
@@ -39,37 +39,37 @@ _DAMAGE = {
     "black": {"ice": 1.0, "wood": 1.0, "stone": 0.2},
     "white": {"ice": 0.5, "wood": 0.5, "stone": 0.5},
 }
-"""How much of its speed a bird turns against a block, by the bird's colour."""
+"""Damage factor of a bird against a block, by colour and material."""
 
 _PIG = CLASSES.index("pig")
 _SOLID = CLASSES.index("platform"), CLASSES.index("tnt")
-"""What a bird does not fly on through: a platform, and what explodes."""
+"""Classes that need special treatment: a platform stops the bird, TNT explodes."""
 _GROUND_ROW = Camera().to_pixels(0.0, GROUND)[1]
 _TIME_STEP = 0.025
 _LONGEST = 400
 """Steps of a flight."""
 _DAMPER = 0.3
-"""Share of the speed that a bounce leaves."""
+"""Share of the speed that is left after a bounce."""
 _GOES_ON = 0.5
-"""Share of its speed that a bird keeps when it destroys something (ours)."""
+"""Share of its speed that a bird keeps when it destroys an object (our choice)."""
 _MOST_BOUNCES = 3
 _TNT_REACH = 46.0
-"""Pixels; this world's 2.5 units (published: 100 for blocks, 50 for pigs)."""
+"""Pixels; 2.5 units of our physics (published: 100 for blocks, 50 for pigs)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the model says of a shot."""
+    """The predicted outcome of a shot."""
 
     destroyed: Flags
-    """For each target of the view."""
+    """For each target of the level."""
     path: NDArray[np.float64]
-    """Places of the bird until it is spent, (n, 2)."""
+    """Positions of the bird until it stops, (n, 2)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A way to shoot."""
+    """A possible shot."""
 
     target: Target
     trajectory: int
@@ -77,30 +77,30 @@ class Option:
 
     @property
     def action(self) -> int:
-        """Its number."""
+        """Number of the action."""
         return aim.join(self.target.slot, self.trajectory, self.offset)
 
 
 class Setting:
-    """A view, as the model needs it: the same for all shots that can be made in it."""
+    """A level prepared for the model, shared by all possible shots."""
 
-    def __init__(self, view: ObservedLevel) -> None:
-        self.view = view
-        self.sling = whole(view.sling)
-        boxes = [whole(target.box) for target in view.targets]
+    def __init__(self, level: ObservedLevel) -> None:
+        self.level = level
+        self.sling = whole(level.sling)
+        boxes = [whole(target.box) for target in level.targets]
         self.boxes = np.array([(b.left, b.top, b.right, b.bottom) for b in boxes], np.float64).reshape(-1, 4)
-        self.kinds = np.array([CLASSES.index(target.kind) for target in view.targets], np.int64)
-        harm = _DAMAGE.get(view.bird, _DAMAGE["red"])
-        self._weakness = np.array([_weakness(target, harm) for target in view.targets])
-        self._radius = _radius(view.bird)
+        self.kinds = np.array([CLASSES.index(target.kind) for target in level.targets], np.int64)
+        harm = _DAMAGE.get(level.bird, _DAMAGE["red"])
+        self._weakness = np.array([_weakness(target, harm) for target in level.targets])
+        self._radius = _radius(level.bird)
 
     def options(self) -> list[Option]:
-        """All ways to shoot at what is there."""
-        ways = product(self.view.targets, range(len(aim.TRAJECTORIES)), aim.OFFSETS)
-        return [Option(*way) for way in ways]
+        """All possible shots."""
+        options = product(self.level.targets, range(len(aim.TRAJECTORIES)), aim.OFFSETS)
+        return [Option(*option) for option in options]
 
     def launch(self, option: Option) -> float:
-        """The launch angle that an option comes to, as the game sees it."""
+        """The launch angle of an option."""
         x, y = whole(option.target.box).centre
         shot = aim.aim_at((x + option.offset, y), option.trajectory, None, "official", self.sling, _SCALE)
         return self._angle(shot.release)
@@ -115,7 +115,7 @@ class Setting:
         return self.sling.left + _ORIGIN[0] * width, self.sling.top + _ORIGIN[1] * width
 
     def shoot(self, angle: float, constants: Floats) -> Outcome:
-        """The shot at a launch angle, in a model with these constants."""
+        """Simulate a shot with these constants."""
         speed_change, pig_multiplier, gravity_factor = constants.tolist()
         speed = SPEED + speed_change
         gravity = 0.48 * gravity_factor * (self.sling.width + self.sling.height) / _SLING_UNITS
@@ -128,12 +128,12 @@ class Setting:
 
 
 def whole(box: Box) -> Box:
-    """A box of the screen has whole numbers; the observation's are single precision."""
+    """Round a box to whole pixels, which observations lose in single precision."""
     return Box(round(box.left), round(box.top), round(box.right), round(box.bottom))
 
 
 def _weakness(target: Target, harm: dict[str, float]) -> float:
-    """The speed at which a bird destroys a block; never for a platform."""
+    """The speed at which a bird destroys a block; infinite for a platform."""
     if target.kind not in _TOUGHNESS:
         return np.inf
     return float(np.ceil(BLOCK_LIFE * _TOUGHNESS[target.kind])) / harm.get(target.kind, harm["wood"])
@@ -149,9 +149,9 @@ def _fly(
     bird: Floats, gravity: float, radius: float, boxes: NDArray[np.float64], kinds: NDArray[np.int64], lives: Floats,
     screen: tuple[float, float], solid: tuple[int, int],
 ) -> tuple[Flags, NDArray[np.float64]]:  # fmt: skip
-    """Fly until the bird is spent: after three bounces off the ground, at a platform, or off the screen.
+    """Fly until the bird stops: after three bounces off the ground, at a platform, or off the screen.
 
-    What the bird hits is destroyed if its speed is at least the thing's life, else the bird bounces off it.
+    An object is destroyed if the bird is at least as fast as the object's life; otherwise the bird bounces off.
     """
     destroyed, path = np.zeros(len(kinds), np.bool_), np.empty((_LONGEST, 2))
     (width, ground), (platform, tnt) = screen, solid
@@ -184,7 +184,7 @@ def _fly(
 
 @kernel()
 def _from_box(x: float, y: float, box: Floats) -> tuple[float, float]:
-    """The way from the nearest point of a box to a point."""
+    """The vector from the nearest point of a box to a point."""
     return x - min(max(x, box[0]), box[2]), y - min(max(y, box[1]), box[3])
 
 
@@ -197,7 +197,7 @@ def _hits(bird: Floats, radius: float, box: Floats) -> bool:
 
 @kernel()
 def _bounce(bird: Floats, box: Floats) -> None:
-    """Turn round what moves into the box, and lose most of the speed; straight back from its inside."""
+    """Reflect the bird off a box with damping; from the inside, reverse it."""
     dx, dy = _from_box(bird[0], bird[1], box)
     distance = hypot(dx, dy)
     if distance == 0.0:
@@ -211,7 +211,7 @@ def _bounce(bird: Floats, box: Floats) -> None:
 def _explode(
     tnt: Floats, boxes: NDArray[np.float64], kinds: NDArray[np.int64], destroyed: Flags, solid: tuple[int, int]
 ) -> None:
-    """All pigs and blocks near TNT are destroyed; other TNT stays."""
+    """Destroy all pigs and blocks near TNT, but no other TNT."""
     x, y = (tnt[0] + tnt[2]) / 2, (tnt[1] + tnt[3]) / 2
     for i in range(len(kinds)):
         away = hypot((boxes[i, 0] + boxes[i, 2]) / 2 - x, (boxes[i, 1] + boxes[i, 3]) / 2 - y)
@@ -220,7 +220,7 @@ def _explode(
 
 
 def gap(path: NDArray[np.float64], boxes: NDArray[np.float64]) -> float:
-    """How near a path comes to the nearest of some boxes: 0 where it goes through one."""
+    """Distance of a path from the nearest of some boxes; 0 if it passes through one."""
     x, y = path[:, :1], path[:, 1:]
     dx, dy = x - np.clip(x, boxes[:, 0], boxes[:, 2]), y - np.clip(y, boxes[:, 1], boxes[:, 3])
     return float(np.hypot(dx, dy).min())

@@ -21,14 +21,14 @@ CONSTANTS = (
     Constant("angle limit", ANGLE_LIMIT, 0.1, above=0.0),
     Constant("position limit", POSITION_LIMIT, 0.1, above=0.0),
 )
-"""The world's parameters in its own order, then where an episode ends; the steps are the published ones."""
+"""The parameters of the domain in their order, then the limits of an episode; the steps are the published ones."""
 N_PHYSICAL = len(_DEFAULTS)
 REPLAN = 25
-"""Steps of a plan that are used before the next is made."""
+"""Steps between two plans."""
 MOST_EXPANSIONS = 20_000
-"""Of one planning; the published planner stops after 60 seconds."""
+"""Expanded nodes per plan; the published planner stops after 60 seconds instead."""
 GOOD = 0.975
-"""Share of the horizon from which on an episode needs no repair."""
+"""Episodes at least this share of the horizon long need no repair."""
 MOST_REPAIR_EXPANSIONS = 100
 
 Actions = NDArray[np.int64]
@@ -37,14 +37,14 @@ States = NDArray[np.float64]
 
 @kernel()
 def _advance(state: Floats, constants: Floats, action: int) -> bool:
-    """One step of the model in place; True: it has failed."""
+    """One step of the model in place; True if the episode ends."""
     euler_step(state, constants[:N_PHYSICAL], action)
     return bool(abs(state[2]) >= constants[N_PHYSICAL] or abs(state[0]) >= constants[N_PHYSICAL + 1])
 
 
 @kernel()
 def simulate(start: Floats, constants: Floats, actions: Actions) -> States:
-    """The states from `start` on under these actions, up to the first failed one."""
+    """The states from `start` under these actions, up to the end of the episode."""
     states = np.empty((len(actions) + 1, 4))
     states[0] = start
     for i in range(len(actions)):
@@ -56,10 +56,10 @@ def simulate(start: Floats, constants: Floats, actions: Actions) -> States:
 
 @kernel()
 def plan(start: Floats, constants: Floats, n_steps: int, most_expansions: int) -> Actions:
-    """Actions that keep the pole up for `n_steps`, by greedy best-first search; none if they were not found.
+    """Actions that keep the pole up for `n_steps`, by greedy best-first search; empty if none were found.
 
-    The estimate of a state is the length of (position, angle, their velocities and accelerations) times the time that
-    is left: calm states, late in the plan, are looked at first.
+    The heuristic of a state is the norm of (position, angle, their velocities and accelerations) times the remaining
+    time: calm states late in the plan are expanded first.
     """
     room = 2 * most_expansions + 1
     states, parents = np.empty((room, 4)), np.empty(room, np.int64)
@@ -95,7 +95,7 @@ def _trace(node: int, parents: Actions, actions: Actions, n_steps: int) -> Actio
 
 
 def inconsistency(constants: Floats, observed: States, actions: Actions) -> float:
-    """How far the model strays from what was seen when it takes the same actions from the same start."""
+    """Deviation of the model from the observed states under the same actions from the same start."""
     simulated = simulate(observed[0], constants, actions)
     if len(simulated) < len(observed):
         return float(len(observed) - len(simulated))
@@ -103,7 +103,7 @@ def inconsistency(constants: Floats, observed: States, actions: Actions) -> floa
 
 
 class HydraCartPolePolicy(ScriptedPolicy):
-    """A plan, the beliefs it was made with, and what was seen since."""
+    """A plan, the beliefs it was made with, and the states observed since."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         super().__init__(rng)
@@ -114,15 +114,15 @@ class HydraCartPolePolicy(ScriptedPolicy):
         self._n_steps = 0
         self._plan: Actions = np.empty(0, np.int64)
         self._next = 0
-        """Place in the plan."""
-        self._forget_stretch()
+        """Index of the next action of the plan."""
+        self._clear_record()
 
-    def _forget_stretch(self) -> None:
+    def _clear_record(self) -> None:
         self._states: list[Observation] = []
         self._actions: list[int] = []
 
     def act(self, observation: Observation) -> int:
-        """The plan's next action, a new plan every 25 steps; at random where no plan is left."""
+        """Take the next action of the plan, which is renewed every 25 steps; without a plan, a random action."""
         if self._n_steps % REPLAN == 0:
             self._replan(observation)
         if self._next < len(self._plan):
@@ -131,17 +131,17 @@ class HydraCartPolePolicy(ScriptedPolicy):
         return int(self.rng.integers(2))
 
     def _replan(self, observation: Observation) -> None:
-        """A plan to the end of the episode; where none is found the old one goes on."""
+        """Plan to the end of the episode; keep the old plan if none is found."""
         left = max(1, CartPole.horizon - self._n_steps)
-        found = plan(observation.astype(np.float64), self.beliefs.values(), left, MOST_EXPANSIONS)
-        if len(found):
-            self._plan, self._next = found, 0
-        self._forget_stretch()
+        actions = plan(observation.astype(np.float64), self.beliefs.values(), left, MOST_EXPANSIONS)
+        if len(actions):
+            self._plan, self._next = actions, 0
+        self._clear_record()
 
     def learn(
         self, observation: Observation, action: int, following: Observation, reward: float, ended: bool, detected: bool
     ) -> None:
-        """Log the stretch since the last plan; after a bad episode, repair the model with it."""
+        """Record the states since the last plan; after a bad episode, repair the model with them."""
         self._n_steps += 1
         if not self._states:
             self._states.append(observation)

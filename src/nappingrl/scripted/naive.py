@@ -1,4 +1,6 @@
-"""Naive, as published: any pig, on the low or the high trajectory."""
+"""Naive, as published: shoots at a random pig, on the low or the high trajectory."""
+
+from typing_extensions import override
 
 from nappingrl.domains.angrybirds.aiming import join
 from nappingrl.domains.angrybirds.layout import decode
@@ -7,18 +9,18 @@ from nappingrl.scripted.base import Observation, ScriptedPolicy
 
 
 class NaivePolicy(ScriptedPolicy):
-    """Has no memory at all."""
+    """Shoots at a random pig, or at any object if there is no pig; low or high with equal probability."""
 
+    @override
     def act(self, observation: Observation) -> int:
-        """A pig at random, else any object; low or high with the same probability."""
-        view = decode(observation)
-        targets = view.of_kind("pig") or list(view.targets)
+        level = decode(observation)
+        targets = level.of_kind("pig") or list(level.targets)
         slot = targets[self.rng.integers(len(targets))].slot if targets else 0
         return join(slot, int(self.rng.integers(2)), 0)
 
 
 class Naive(ScriptedBirdsAgent):
-    """Shoots at pigs."""
+    """Shoots at random pigs."""
 
     name = "naive"
     policy = NaivePolicy

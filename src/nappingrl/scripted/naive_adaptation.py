@@ -1,7 +1,7 @@
-"""Naive Adaptation: the naive agent until the novelty is known of, then a search for one triplet that works.
+"""Naive Adaptation: the naive agent until the novelty is detected, then a search for one triplet that works.
 
-A triplet is an object, a trajectory and a delay before the shot. Nothing moves by itself in this world, so a delay
-changes nothing here: the rounds of the search with later delays repeat those before.
+A triplet is an object, a trajectory and a delay before the shot. Nothing moves by itself in this domain, so the delay
+has no effect here: rounds of the search with longer delays repeat the earlier ones.
 """
 
 from collections.abc import Iterator
@@ -9,6 +9,7 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
+from typing_extensions import override
 
 from nappingrl.domains.angrybirds.aiming import TRAJECTORIES, join, split
 from nappingrl.domains.angrybirds.layout import ObservedLevel, decode
@@ -18,14 +19,14 @@ from nappingrl.scripted.base import Observation
 from nappingrl.scripted.naive import NaivePolicy
 
 DELAYS = (0, 2, 4)
-"""Seconds; ours, the paper gives none."""
+"""Seconds; our choice, the paper gives none."""
 
-BLIND = 0
-"""The action of one who can choose nothing: the first object, low, whatever is there."""
+FALLBACK_ACTION = 0
+"""Taken if there is nothing to choose from: the first object, low."""
 
 
 class Triplet(NamedTuple):
-    """What is searched for; the object is known by its slot."""
+    """A candidate of the search; objects are identified by their slots."""
 
     slot: int
     trajectory: int
@@ -33,12 +34,12 @@ class Triplet(NamedTuple):
 
 
 def is_round(box: Box) -> bool:
-    """Whether a box is as wide as high, as those of circles are."""
+    """Whether a box is as wide as high, like the boxes of circles."""
     return abs(box.width - box.height) < 0.5
 
 
 class NaiveAdaptationPolicy(NaivePolicy):
-    """Keeps one triplet as long as each of its shots destroys something that must be destroyed."""
+    """Keeps one triplet as long as each of its shots destroys a goal."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         super().__init__(rng)
@@ -47,25 +48,27 @@ class NaiveAdaptationPolicy(NaivePolicy):
         self._kept: Triplet | None = None
         self._failed: set[Triplet] = set()
 
+    @override
     def act(self, observation: Observation) -> int:
-        """Naive; after the novelty the kept triplet, else the next of the search.
+        """Act like the naive agent; after the novelty use the kept triplet, or else the next of the search.
 
-        It is written for outlines with corners: a slingshot that is given as a circle breaks its reading of the scene,
-        and its bird is wasted.
+        The published agent expects outlines with corners: a slingshot given as a circle makes it crash. Here its bird
+        is wasted.
         """
-        view = decode(observation)
+        level = decode(observation)
         self._shot = None
-        if is_round(view.sling):
-            return BLIND
+        if is_round(level.sling):
+            return FALLBACK_ACTION
         if not self._is_searching:
             return super().act(observation)
-        self._shot = self._choose(view)
-        return BLIND if self._shot is None else join(self._shot.slot, self._shot.trajectory, 0)
+        self._shot = self._choose(level)
+        return FALLBACK_ACTION if self._shot is None else join(self._shot.slot, self._shot.trajectory, 0)
 
+    @override
     def learn(
         self, observation: Observation, action: int, following: Observation, reward: float, ended: bool, detected: bool
     ) -> None:
-        """A triplet that destroyed nothing is given up, one that did is kept."""
+        """Keep a triplet that destroyed a goal, discard one that did not."""
         self._is_searching = detected
         before = decode(observation)
         if not detected or is_round(before.sling):
@@ -78,9 +81,9 @@ class NaiveAdaptationPolicy(NaivePolicy):
             self._kept = None if shot == self._kept else self._kept
             self._failed.add(shot)
 
-    def _choose(self, view: ObservedLevel) -> Triplet | None:
-        """The kept triplet where its object is there, else the first that has not failed; all failed: all over."""
-        possible = list(_triplets(view))
+    def _choose(self, level: ObservedLevel) -> Triplet | None:
+        """The kept triplet if its object exists, else the first that has not failed; if all have, start over."""
+        possible = list(_triplets(level))
         if self._kept in possible:
             return self._kept
         if self._failed.issuperset(possible):
@@ -88,14 +91,14 @@ class NaiveAdaptationPolicy(NaivePolicy):
         return next((triplet for triplet in possible if triplet not in self._failed), None)
 
 
-def _triplets(view: ObservedLevel) -> Iterator[Triplet]:
-    """All triplets of a scene: the object changes first, then the trajectory, then the delay."""
-    for delay, trajectory, target in product(DELAYS, range(len(TRAJECTORIES)), view.targets):
+def _triplets(level: ObservedLevel) -> Iterator[Triplet]:
+    """All triplets of a level: the object changes first, then the trajectory, then the delay."""
+    for delay, trajectory, target in product(DELAYS, range(len(TRAJECTORIES)), level.targets):
         yield Triplet(target.slot, trajectory, delay)
 
 
 class NaiveAdaptation(ScriptedBirdsAgent):
-    """Naive, and one remembered triplet."""
+    """The naive agent with one remembered triplet."""
 
     name = "naive-adaptation"
     policy = NaiveAdaptationPolicy

@@ -1,8 +1,8 @@
-"""A goal-directed replanner: the stand-in for OpenMIND, whose code is not public. It is not OpenMIND.
+"""A goal-directed replanner: a stand-in for OpenMIND, whose code is not public. It is not OpenMIND.
 
-Its model of the world is one success rate per operator: a kind of object, which of them from the left, and a
-trajectory. It takes the operator with the fewest expected shots per goal, plans anew after every shot, and revises the
-model when a feature of the world changes.
+Its model of the domain is one success rate per operator: a class of objects, the rank from the left in that class, and
+a trajectory. It takes the operator with the fewest expected shots per goal, replans after every shot, and revises the
+model when an observed feature changes.
 """
 
 from dataclasses import dataclass
@@ -18,115 +18,116 @@ from nappingrl.scripted.base import Observation, ScriptedPolicy
 from nappingrl.scripted.replanner_changes import Monitor
 
 Operator = tuple[str, int, int]
-"""Kind, place from the left among those of the kind, trajectory."""
+"""Class of the object, rank from the left in its class, trajectory."""
 
-LEAST_SPREADS = {
+MIN_SPREADS = {
     "goals destroyed": 0.25, "level passed": 0.25, "target moved": 0.25, "unfamiliar objects": 0.25,
     "sling width": 0.5, "sling height": 0.5,
 }  # fmt: skip
-"""The features that are watched, with the least spread that is believed; those of the slingshot in pixels."""
+"""The monitored features and the least spread assumed for each; those of the slingshot are in pixels."""
 _EFFECTS = ("goals destroyed", "level passed", "target moved")
 _SLING = ("sling width", "sling height")
 WARM_UP = 5
-"""Shots of a trial before the watch begins: they show what is usual."""
+"""Shots at the start of a trial that only set the reference."""
 UNFAMILIAR = "unfamiliar "
-_EXPECTED = {"pig": 0.9, "tnt": 0.5}
-_EXPECTED_OF_OTHERS, _EXPECTED_OF_OPPORTUNITIES = 0.3, 0.6
-_UNFAMILIAR = 0.7
-"""What looks like a kind but has another size is expected to be of it this often."""
-_HIGH = 0.8
-"""An untried high shot is expected to succeed this much as often as a low one."""
-_BELIEF = 0.5
-"""Shots that an expectation counts as."""
-_MEMORY = 0.8
-"""What a shot counts when its operator is tried again."""
+_PRIOR = {"pig": 0.9, "tnt": 0.5}
+"""Expected success rate of an untried low shot, by class."""
+_PRIOR_OTHER, _PRIOR_OPPORTUNITY = 0.3, 0.6
+_UNFAMILIAR_FACTOR = 0.7
+"""Applied to objects that look like a class but have another size."""
+_HIGH_FACTOR = 0.8
+"""Applied to untried high shots."""
+_PRIOR_WEIGHT = 0.5
+"""Shots that a prior counts as."""
+_DECAY = 0.8
+"""Weight of an operator's earlier shots when it is tried again."""
 _TRUST = 0.2
-"""What is left of the experience after a change for the worse."""
+"""Share of the experience that is kept after a change for the worse."""
 
 
 @dataclass(slots=True)
 class Record:
-    """How often an operator was tried of late, and how often it destroyed something that must be destroyed."""
+    """Discounted numbers of an operator's tries and of those that destroyed a goal."""
 
     tries: float = 0.0
     successes: float = 0.0
 
     def add(self, is_success: bool) -> None:
-        """One more try; those before fade."""
-        self.tries, self.successes = self.tries * _MEMORY + 1.0, self.successes * _MEMORY + is_success
+        """Count one more try; earlier ones are discounted."""
+        self.tries, self.successes = self.tries * _DECAY + 1.0, self.successes * _DECAY + is_success
 
     def fade(self) -> None:
-        """Another slingshot: experience counts less."""
+        """Trust the experience less, after a change of the slingshot."""
         self.tries, self.successes = self.tries * _TRUST, self.successes * _TRUST
 
     def drop(self) -> None:
-        """It no longer works: successes count less, so that its cost is raised."""
+        """Discount successes only, which raises the cost: the operator no longer works."""
         self.successes *= _TRUST
 
 
-class Looks:
-    """How large the objects of each kind have been before the novelty."""
+class KnownSizes:
+    """The sizes of each class of objects before the novelty."""
 
     def __init__(self) -> None:
         self._sizes: dict[str, tuple[float, float, float, float]] = {}
 
-    def add(self, view: ObservedLevel) -> None:
-        """Take in the sizes of a usual scene."""
-        for target in view.targets:
+    def add(self, level: ObservedLevel) -> None:
+        """Learn the sizes of a level without novelty."""
+        for target in level.targets:
             width, height = target.box.width, target.box.height
-            least_w, most_w, least_h, most_h = self._sizes.get(target.kind, (width, width, height, height))
+            min_w, max_w, min_h, max_h = self._sizes.get(target.kind, (width, width, height, height))
             self._sizes[target.kind] = (
-                min(least_w, width), max(most_w, width), min(least_h, height), max(most_h, height)
+                min(min_w, width), max(max_w, width), min(min_h, height), max(max_h, height)
             )  # fmt: skip
 
     def kind(self, target: Target) -> str:
-        """The kind of an object, marked where none of the kind was ever that small or large."""
+        """The class of an object, marked as unfamiliar if no object of the class was that small or large."""
         sizes = self._sizes.get(target.kind)
         if sizes is None:
             return UNFAMILIAR + target.kind
-        is_usual = _is_within(target.box.width, *sizes[:2]) and _is_within(target.box.height, *sizes[2:])
-        return target.kind if is_usual else UNFAMILIAR + target.kind
+        is_known = _is_within(target.box.width, *sizes[:2]) and _is_within(target.box.height, *sizes[2:])
+        return target.kind if is_known else UNFAMILIAR + target.kind
 
 
-def _is_within(size: float, least: float, most: float) -> bool:
-    """Whether a size in whole pixels was seen, or differs by the rounding of one that was."""
-    return min(least, most - 1) - 0.5 < size < max(most, least + 1) + 0.5
+def _is_within(size: float, low: float, high: float) -> bool:
+    """Whether a size in whole pixels lies in a range, up to rounding."""
+    return min(low, high - 1) - 0.5 < size < max(high, low + 1) + 0.5
 
 
 class ReplannerPolicy(ScriptedPolicy):
-    """Statistics of operators, and a monitor that says when not to trust them."""
+    """Success rates of operators, and a monitor that tells when not to trust them."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         super().__init__(rng)
-        self.monitor = Monitor(LEAST_SPREADS)
+        self.monitor = Monitor(MIN_SPREADS)
         self._records: dict[Operator, Record] = {}
-        self._looks = Looks()
+        self._sizes = KnownSizes()
         self._seeks_opportunities = False
-        self._n_usual = 0
+        self._n_reference = 0
         self._shot: tuple[Operator, Target] | None = None
 
     def act(self, observation: Observation) -> int:
-        """The operator of the least cost; of equals the one whose object is nearest to a pig."""
-        view = decode(observation)
-        self._seeks_opportunities |= view.goals > view.pigs
-        operators = self._operators(view)
+        """Take the operator with the least cost; ties go to the object nearest to a pig."""
+        level = decode(observation)
+        self._seeks_opportunities |= level.goals > level.pigs
+        operators = self._operators(level)
         if not operators:
             self._shot = None
             return join(0, LOW, 0)
-        pigs = view.of_kind("pig")
-        operator = min(operators, key=lambda one: (self.cost(one), _distance(operators[one], pigs)))
+        pigs = level.of_kind("pig")
+        operator = min(operators, key=lambda op: (self.cost(op), _distance(operators[op], pigs)))
         self._shot = operator, operators[operator]
         return join(operators[operator].slot, operator[2], 0)
 
     def cost(self, operator: Operator) -> float:
-        """Expected shots until one destroys something that must be destroyed."""
+        """Expected shots until one destroys a goal."""
         record = self._records.get(operator, Record())
-        return (record.tries + _BELIEF) / (record.successes + _BELIEF * self._expected(operator))
+        return (record.tries + _PRIOR_WEIGHT) / (record.successes + _PRIOR_WEIGHT * self._prior(operator))
 
     def learn(
         self, observation: Observation, action: int, following: Observation, reward: float, ended: bool, detected: bool
     ) -> None:
-        """Count the shot for its operator, and look out for changes."""
+        """Count the shot for its operator, and check for changes."""
         if self._shot is None:
             return
         operator, target = self._shot
@@ -134,22 +135,22 @@ class ReplannerPolicy(ScriptedPolicy):
         n_destroyed = before.goals - after.goals
         is_success = n_destroyed > 0 or reward > 0
         record = self._records.setdefault(operator, Record())
-        kinds = [self._looks.kind(one) for one in before.targets]
+        kinds = [self._sizes.kind(seen) for seen in before.targets]
         values = {
             "goals destroyed": float(n_destroyed), "level passed": reward if ended else 1.0,
             "target moved": float(target not in after.targets),
             "unfamiliar objects": float(sum(kind.startswith(UNFAMILIAR) for kind in kinds)),
             "sling width": before.sling.width, "sling height": before.sling.height,
         }  # fmt: skip
-        if detected or self._n_usual >= WARM_UP:
+        if detected or self._n_reference >= WARM_UP:
             self._revise(self.monitor.add(values, detected), None if is_success else record)
         record.add(is_success)
         if not detected:
-            self._looks.add(before)
-            self._n_usual += 1
+            self._sizes.add(before)
+            self._n_reference += 1
 
     def _revise(self, changes: dict[str, int], failed: Record | None) -> None:
-        """Hindrances: what failed has lost its effect, or the slingshot is another. Opportunities: new objects."""
+        """React to obstacles (a failed operator, another slingshot) and to opportunities (unfamiliar objects)."""
         if failed is not None and any(changes.get(name, 0) < 0 for name in _EFFECTS):
             failed.drop()
         if any(name in changes for name in _SLING):
@@ -157,27 +158,27 @@ class ReplannerPolicy(ScriptedPolicy):
                 record.fade()
         self._seeks_opportunities |= "unfamiliar objects" in changes
 
-    def _operators(self, view: ObservedLevel) -> dict[Operator, Target]:
-        """All that can be done in a scene, and to which object."""
+    def _operators(self, level: ObservedLevel) -> dict[Operator, Target]:
+        """All operators of a level, with the object of each."""
         places: dict[str, int] = {}
         operators = {}
-        for target in sorted(view.targets, key=lambda one: one.box.left):
-            kind = self._looks.kind(target)
+        for target in sorted(level.targets, key=lambda target: target.box.left):
+            kind = self._sizes.kind(target)
             place = places[kind] = places.get(kind, -1) + 1
             operators.update({(kind, place, trajectory): target for trajectory in range(len(TRAJECTORIES))})
         return operators
 
-    def _expected(self, operator: Operator) -> float:
-        """The success rate that is expected of an operator before it is tried."""
+    def _prior(self, operator: Operator) -> float:
+        """The expected success rate of an untried operator."""
         kind, _, trajectory = operator
-        low = _EXPECTED.get(kind.removeprefix(UNFAMILIAR), _EXPECTED_OF_OTHERS)
+        low = _PRIOR.get(kind.removeprefix(UNFAMILIAR), _PRIOR_OTHER)
         if kind.startswith(UNFAMILIAR):
-            low = _EXPECTED_OF_OPPORTUNITIES if self._seeks_opportunities else _UNFAMILIAR * low
-        return low if trajectory == LOW else _HIGH * low
+            low = _PRIOR_OPPORTUNITY if self._seeks_opportunities else _UNFAMILIAR_FACTOR * low
+        return low if trajectory == LOW else _HIGH_FACTOR * low
 
 
 def _distance(target: Target, others: list[Target]) -> float:
-    """From the middle of an object to the nearest of the others."""
+    """Distance from the centre of an object to the nearest of the others."""
     return min((_between(target.box, other.box) for other in others), default=0.0)
 
 
@@ -186,7 +187,7 @@ def _between(one: Box, other: Box) -> float:
 
 
 class Replanner(ScriptedBirdsAgent):
-    """Plans by success rates, and doubts them when the world changes."""
+    """Plans with success rates, and revises them when a feature changes."""
 
     name = "replanner"
     policy = ReplannerPolicy

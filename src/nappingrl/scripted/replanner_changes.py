@@ -1,39 +1,43 @@
-"""Changes of single features over time, by a two-sided CUSUM test; features that cry wolf are dropped."""
+"""Change detection of single features with a two-sided CUSUM test; features with false alarms are dropped."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import sqrt
 
-SLACK, LIMIT = 0.5, 5.0
-"""In standard deviations: what is let pass each time, and the sum that is a change."""
-LARGEST = 6.0
-"""One value counts as at most this many standard deviations."""
-FEWEST = 3
-"""Values a reference needs."""
+import numpy as np
+
+from nappingrl.detectors.returns import add_to_cusum
+from nappingrl.types import Floats
+
+ALLOWANCE, LIMIT = 0.5, 5.0
+"""In standard deviations: what each value may deviate at no cost, and the sum that counts as a change."""
+CLIP = 6.0
+"""A single value counts at most this many standard deviations."""
+MIN_REFERENCE = 3
+"""Values that a reference needs."""
 
 
 @dataclass(slots=True)
-class Cusum:
-    """One feature against the mean and spread it had until now."""
+class FeatureTest:
+    """CUSUM test of one feature against its mean and spread so far."""
 
-    least_spread: float
+    min_spread: float
     n: int = 0
     mean: float = 0.0
     squares: float = 0.0
-    up: float = 0.0
-    down: float = 0.0
+    sums: Floats = field(default_factory=lambda: np.zeros(2))
 
     def add(self, value: float, is_reference: bool) -> int:
-        """1 if the feature has risen, -1 if it has fallen, else 0; after a change the values to come are the reference.
+        """1 if the feature has risen, -1 if it has fallen, else 0; after a change the reference is learned anew.
 
         Args:
-            value: of the feature now.
-            is_reference: Whether the world is as usual, so that the value says what is usual.
+            value: The feature now.
+            is_reference: Whether nothing is novel, so that the value belongs to the reference.
         """
-        change = self._test(value) if self.n >= FEWEST else 0
+        change = self._test(value) if self.n >= MIN_REFERENCE else 0
         if change:
-            self.n, self.mean, self.squares, self.up, self.down = 0, 0.0, 0.0, 0.0, 0.0
-        if is_reference or self.n < FEWEST:
+            self.n, self.mean, self.squares, self.sums = 0, 0.0, 0.0, np.zeros(2)
+        if is_reference or self.n < MIN_REFERENCE:
             self.n += 1
             step = value - self.mean
             self.mean += step / self.n
@@ -41,22 +45,22 @@ class Cusum:
         return change
 
     def _test(self, value: float) -> int:
-        spread = max(sqrt(self.squares / self.n), self.least_spread)
-        distance = max(-LARGEST, min(LARGEST, (value - self.mean) / spread))
-        self.up = max(0.0, self.up + distance - SLACK)
-        self.down = max(0.0, self.down - distance - SLACK)
-        return int(self.up > LIMIT) - int(self.down > LIMIT)
+        spread = max(sqrt(self.squares / self.n), self.min_spread)
+        deviation = max(-CLIP, min(CLIP, (value - self.mean) / spread))
+        self.sums = add_to_cusum(self.sums, deviation, ALLOWANCE)
+        rises, falls = (self.sums > LIMIT).tolist()
+        return int(rises) - int(falls)
 
 
 class Monitor:
-    """One test per feature. Negative selection: a feature that fires while nothing is new is not heard again."""
+    """One test per feature; a feature that raises an alarm before the novelty is dropped (negative selection)."""
 
-    def __init__(self, least_spreads: Mapping[str, float]) -> None:
-        self._tests = {name: Cusum(least) for name, least in least_spreads.items()}
+    def __init__(self, min_spreads: Mapping[str, float]) -> None:
+        self._tests = {name: FeatureTest(min_spread) for name, min_spread in min_spreads.items()}
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Those that are still listened to."""
+        """The features that have not been dropped."""
         return tuple(self._tests)
 
     def add(self, values: Mapping[str, float], is_novel: bool) -> dict[str, int]:

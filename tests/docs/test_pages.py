@@ -1,0 +1,190 @@
+"""Every command on a page parses, and it and every block of Python run, in the order of the page and in one folder."""
+
+import argparse
+import re
+import runpy
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+import gymnasium
+import pytest
+
+from conftest import BALANCE, line_layers, make_agent, write_zip
+from docs.pages import MENTION, PAGES, ROOT, Shown, name_of, parse_page, read_page
+from nappingrl.cli import main
+from nappingrl.cli.argv import parse
+
+NOT_RUN = {
+    r"make .*": "sets up an environment and runs for minutes; CI does",
+    r"napping paper .*": "runs for minutes to hours; tests/reproduction/test_evaluation.py runs it small",
+    r"napping claims paper": "reads the folder of `napping paper`; tests/reproduction/test_evaluation.py runs it",
+    r"napping figure angrybirds-.*": "reads the folder of `napping paper`; tests/report/test_figures.py draws it",
+    r"napping bench.*": "measures for minutes; tests/benchmark runs it small",
+    r"napping run .*--executor ray.*": "needs a Ray cluster; tests/trials/test_ray_executor.py runs it",
+    r"napping birds serve .*": "waits for agents; tests/cli/birds/test_serve.py connects them",
+    r"napping report served/run": "reads what agents played on the server; tests/cli/birds/test_serve.py does",
+    r"napping birds external .*": "starts a program that is not here; tests/domains/angrybirds/server starts agents",
+    r"napping birds play(?!.*--headless).*": "opens a window until someone closes it; tests/cli/birds plays in one",
+    r"napping birds levels docs/.*": "overwrites a picture of the docs",
+    r"python benchmarks/.*": "measures for minutes",
+}
+"""Commands that are only parsed, and why."""
+
+NOT_EXECUTED = {
+    "# drifting.py": "needs ns-gym, which is not a dependency; tests/domains/test_from_env.py has a double of it",
+}
+"""Blocks of Python by how they begin that are only compiled, and why."""
+
+SLOW: set[str] = set()
+
+SMALL = {"--trials": "2", "--protocol": "2+12", "--workers": "1"}
+SMALL_BIRDS = {"--trials": "1", "--protocol": "1+2", "--workers": "1"}
+
+
+class ParsedError(Exception):
+    """Raised in place of running a script."""
+
+
+def commands(page: Path) -> list[Shown]:
+    return [shown for shown in read_page(page) if not shown.is_python]
+
+
+def reason_not_to_run(shown: Shown) -> str:
+    if shown.is_python:
+        return next((why for start, why in NOT_EXECUTED.items() if shown.text.startswith(start)), "")
+    if shown.is_mention:
+        return "a sentence names it"
+    if shown.is_pattern:
+        return "the reader fills in the words in capitals"
+    return next((why for pattern, why in NOT_RUN.items() if re.fullmatch(pattern, " ".join(shown.words))), "")
+
+
+def make_small(words: list[str]) -> list[str]:
+    """The words of a `napping run` with few and short trials."""
+    if words[0] != "run":
+        return words
+    for flag, value in (SMALL_BIRDS if words[1] == "angrybirds" else SMALL).items():
+        at = words.index(flag) if flag in words else len(words)
+        words = [*words[:at], flag, value, *words[at + 2 :]]
+    return words
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=name_of)
+def test_commands_parse(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    for shown in commands(page):
+        program, *words = (re.sub(r"^S$", "1", word) for word in shown.words)
+        if shown.is_mention:
+            continue
+        if program == "make":
+            assert set(words) <= targets, shown
+        elif program == "python":
+            parse_script(words, monkeypatch)
+        else:
+            parse(words)
+
+
+def parse_script(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    original = argparse.ArgumentParser.parse_args
+
+    def parse_only(self: argparse.ArgumentParser) -> NoReturn:
+        original(self)
+        raise ParsedError
+
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", parse_only)
+    monkeypatch.setattr(sys, "argv", words)
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    with pytest.raises(ParsedError):
+        runpy.run_path(str(ROOT / words[0]), run_name="__main__")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_no_command_is_overlooked(page: Path) -> None:
+    """The words of a command occur nowhere but in the commands that the other tests collect."""
+    overlooked = MENTION.findall(" ".join(page.read_text(encoding="utf-8").split()))
+    for shown in commands(page):
+        for found in MENTION.findall(shown.text):
+            overlooked.remove(found)
+    assert overlooked == []
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=pytest.mark.slow if name_of(page) in SLOW else ())
+        for page in PAGES
+        if any(not reason_not_to_run(shown) for shown in read_page(page))
+    ],
+    ids=name_of,
+)
+def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("figures").mkdir()
+    namespace = SETUP.get(name_of(page), dict)()
+    for shown in read_page(page):
+        if shown.is_python:
+            code = compile("\n" * shown.line + shown.text, name_of(page), "exec")
+            if not reason_not_to_run(shown):
+                exec(code, namespace)
+        elif not reason_not_to_run(shown):
+            main(make_small(shown.words[1:]))
+
+
+def test_every_exception_is_needed() -> None:
+    everything = [shown for page in PAGES for shown in read_page(page)]
+    for pattern in NOT_RUN:
+        assert any(re.fullmatch(pattern, " ".join(shown.words)) for shown in everything if not shown.is_python), pattern
+    for start in NOT_EXECUTED:
+        assert any(shown.text.startswith(start) for shown in everything if shown.is_python), start
+    assert {name_of(page) for page in PAGES} >= SLOW | SETUP.keys()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page: Path) -> None:
+    children = [child for token in parse_page(page) for child in token.children or []]
+    targets = [
+        child.attrGet("href") or child.attrGet("src") for child in children if child.type in ("link_open", "image")
+    ]
+    for target in map(str, targets):
+        path = target.partition("#")[0]
+        assert target.startswith("http") or (page.parent / path).exists(), target
+
+
+def _any_environment() -> dict[str, Any]:
+    write_zip(Path("my_agent.zip"), line_layers((0.0, 0.0, 0.0, 0.0, 1.0, 0.0), 3))
+    return {}
+
+
+def _own_agent() -> dict[str, Any]:
+    write_zip(Path("my_agent.zip"), line_layers(BALANCE, 2))
+    gymnasium.register("MyEnv-v0", entry_point=gymnasium.spec("CartPole-v1").entry_point, max_episode_steps=200)
+    return {}
+
+
+def _detectors() -> dict[str, Any]:
+    return {"model": make_agent("cartpole"), "n_envs": 1}
+
+
+def _metrics() -> dict[str, Any]:
+    for name, method in (("a", "napping"), ("b", "frozen")):
+        main(make_small(["run", "cartpole", "--method", method, "--out", f"runs/{name}"]))
+    return {}
+
+
+SETUP: dict[str, Callable[[], dict[str, Any]]] = {
+    "docs/any-environment.md": _any_environment,
+    "docs/own-agent.md": _own_agent,
+    "docs/detectors.md": _detectors,
+    "docs/metrics.md": _metrics,
+}
+"""Files and names that a page takes for granted."""
+
+
+@pytest.fixture(autouse=True)
+def _forget_environments() -> Iterator[None]:
+    known = dict(gymnasium.registry)
+    yield
+    gymnasium.registry.clear()
+    gymnasium.registry.update(known)

@@ -10,8 +10,8 @@ from pathlib import Path
 from nappingrl.agents import load, zoo_names
 from nappingrl.domains import find_domain
 from nappingrl.domains.base import Domain
-from nappingrl.methods.napping import SPACES
 from nappingrl.methods.napping.principles import RULES
+from nappingrl.methods.napping.space import SPACES
 from nappingrl.registry import domains
 from nappingrl.report.page.summary import table_digits
 from nappingrl.report.summary import Summary, summarise_folder

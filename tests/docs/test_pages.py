@@ -23,6 +23,7 @@ NOT_RUN = {
     r"napping figure angrybirds-.*": "reads the folder of `napping paper`; tests/report/test_figures.py draws it",
     r"napping bench.*": "measures for minutes; tests/benchmark runs it small",
     r"napping run .*--executor ray.*": "needs a Ray cluster; tests/trials/test_ray_executor.py runs it",
+    r"napping run .*other-env=drifting:.*": "needs ns-gym, which is not a dependency",
     r"napping birds serve .*": "waits for agents; tests/cli/birds/test_serve.py connects them",
     r"napping report served/run": "reads what agents played on the server; tests/cli/birds/test_serve.py does",
     r"napping birds external .*": "starts a program that is not here; tests/domains/angrybirds/server starts agents",
@@ -37,10 +38,8 @@ NOT_EXECUTED = {
 }
 """Blocks of Python by how they begin that are only compiled, and why."""
 
-SLOW: set[str] = set()
-
 SMALL = {"--trials": "2", "--protocol": "2+12", "--workers": "1"}
-SMALL_BIRDS = {"--trials": "1", "--protocol": "1+2", "--workers": "1"}
+TINY = {"--trials": "1", "--protocol": "1+2", "--workers": "1"}
 
 
 class ParsedError(Exception):
@@ -62,10 +61,12 @@ def reason_not_to_run(shown: Shown) -> str:
 
 
 def make_small(words: list[str]) -> list[str]:
-    """The words of a `napping run` with few and short trials."""
+    """The words of a command with few and short trials."""
+    if words[0] == "replay":
+        return [*words[:2], "1"]
     if words[0] != "run":
         return words
-    for flag, value in (SMALL_BIRDS if words[1] == "angrybirds" else SMALL).items():
+    for flag, value in (SMALL if words[1] in ("cartpole", "mountaincar", "crossroad") else TINY).items():
         at = words.index(flag) if flag in words else len(words)
         words = [*words[:at], flag, value, *words[at + 2 :]]
     return words
@@ -112,11 +113,7 @@ def test_no_command_is_overlooked(page: Path) -> None:
 
 @pytest.mark.parametrize(
     "page",
-    [
-        pytest.param(page, marks=pytest.mark.slow if name_of(page) in SLOW else ())
-        for page in PAGES
-        if any(not reason_not_to_run(shown) for shown in read_page(page))
-    ],
+    [page for page in PAGES if any(not reason_not_to_run(shown) for shown in read_page(page))],
     ids=name_of,
 )
 def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +122,8 @@ def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     namespace = SETUP.get(name_of(page), dict)()
     for shown in read_page(page):
         if shown.is_python:
-            code = compile("\n" * shown.line + shown.text, name_of(page), "exec")
+            text = re.sub(r"\btrials=\d+", 'trials=1, protocol="1+2"', shown.text)
+            code = compile("\n" * shown.line + text, name_of(page), "exec")
             if not reason_not_to_run(shown):
                 exec(code, namespace)
         elif not reason_not_to_run(shown):
@@ -138,7 +136,7 @@ def test_every_exception_is_needed() -> None:
         assert any(re.fullmatch(pattern, " ".join(shown.words)) for shown in everything if not shown.is_python), pattern
     for start in NOT_EXECUTED:
         assert any(shown.text.startswith(start) for shown in everything if shown.is_python), start
-    assert {name_of(page) for page in PAGES} >= SLOW | SETUP.keys()
+    assert {name_of(page) for page in PAGES} >= SETUP.keys()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

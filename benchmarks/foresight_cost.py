@@ -8,7 +8,7 @@ import time
 
 from threadpoolctl import threadpool_limits
 
-from nappingrl.scripted import load
+from nappingrl.agents import load
 from nappingrl.trials.engine import Engine
 from nappingrl.trials.spec import RunSpec
 

@@ -32,11 +32,16 @@ class MissingExtraError(NappingError):
     """Raised when an optional dependency is needed and not installed."""
 
 
+def did_you_mean(name: str, allowed: Iterable[str]) -> str:
+    """A hint with the nearest of the allowed names, with a space before it; empty where none is near."""
+    by_lower = {other.lower(): other for other in allowed}
+    near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
+    return f" Did you mean '{by_lower[near[0]]}'?" if near else ""
+
+
 def check_name(kind: str, name: str, allowed: Iterable[str]) -> str:
     """Return `name` if it is allowed, else raise with the nearest match."""
     names = sorted(allowed)
     if name in names:
         return name
-    near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
-    hint = f" Did you mean '{near[0]}'?" if near else ""
-    raise UnknownNameError(f"unknown {kind} '{name}'; allowed: {', '.join(names)}.{hint}")
+    raise UnknownNameError(f"unknown {kind} '{name}'; allowed: {', '.join(names)}.{did_you_mean(name, names)}")

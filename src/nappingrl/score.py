@@ -31,8 +31,6 @@ class Score:
     supremum: float = inf
     """sup(Eval): the best score there is; an action that reaches it is kept at once."""
     description: str = ""
-    controller: Callable[[Observations], Actions] | None = None
-    """The policy that who wrote the score had in mind: what can be had without learning (method `controller`)."""
     supremum_of: Callable[[Observations], Floats] | None = None
     """sup(Eval) of each state, where it differs; else it is `supremum` everywhere."""
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from command_line import Done, Napping
-from nappingrl import scripted as players
+from nappingrl import agents
 from nappingrl.agents import zoo_names
 from nappingrl.domains.cartpole import CartPole
 from nappingrl.registry import detectors, domains, methods
@@ -66,7 +66,7 @@ def test_list_json(napping: Napping) -> None:
     assert list(found["domains"]) == domains.names()
     assert set(found["domains"]["cartpole"]) == {"title", "origin", "agents", "novelties", "scores", "defaults"}
     assert list(found["domains"]["cartpole"]["scores"]) == list(CartPole.scores)
-    assert found["domains"]["cartpole"]["agents"] == players.names("cartpole")
+    assert found["domains"]["cartpole"]["agents"] == agents.agent_names("cartpole")
     assert list(found["methods"]) == methods.names()
     keys = {"title", "role", "origin", "about", "options"}
     assert all(set(entry) == keys and entry["about"] for entry in found["methods"].values())

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nappingrl.agents import load
 from nappingrl.domains.angrybirds.aiming import split
 from nappingrl.domains.angrybirds.domain import AngryBirds
 from nappingrl.domains.angrybirds.layout import ObservedLevel, Target, decode
@@ -15,7 +16,7 @@ from nappingrl.domains.angrybirds.physics.scene import Box
 from nappingrl.domains.cartpole import CartPole
 from nappingrl.scripted import hydra_angrybirds as hydra_birds
 from nappingrl.scripted import hydra_angrybirds_model as hydra_birds_model
-from nappingrl.scripted import hydra_cartpole, load
+from nappingrl.scripted import hydra_cartpole
 from nappingrl.scripted.hydra import Beliefs, Constant, discounted, search
 
 ROW = np.array([0])

@@ -7,9 +7,16 @@ from typing import Any
 from nappingrl.agents import zoo
 from nappingrl.agents.base import Agent
 from nappingrl.agents.zoo import card, zoo_names
-from nappingrl.errors import MissingExtraError
+from nappingrl.errors import BadAgentError, MissingExtraError
+from nappingrl.registry import agents as registered
 
-__all__ = ["Agent", "card", "load", "zoo_names"]
+__all__ = ["Agent", "agent_names", "card", "load", "zoo_names"]
+
+
+def agent_names(domain: str) -> list[str]:
+    """All agents of a domain by name: those with shipped weights, then the scripted ones."""
+    scripted = [name.removeprefix(f"{domain}-") for name in registered.names() if name.startswith(f"{domain}-")]
+    return zoo_names(domain) + scripted
 
 
 def load(model: Any, domain: str | None = None, normaliser: str | Path | None = "auto") -> Agent:
@@ -24,6 +31,11 @@ def load(model: Any, domain: str | None = None, normaliser: str | Path | None = 
     """
     if isinstance(model, Agent):
         return model
+    if isinstance(model, str) and f"{domain}-{model}" in registered:
+        scripted: Agent = registered.get(f"{domain}-{model}")()
+        return scripted
+    if model == "":
+        raise BadAgentError(f"no agent is shipped for {domain}; give one with --agent, the path of an SB3 .zip")
     path = _find_file(model, domain)
     if path is None and isinstance(model, str):
         return zoo.load(model, domain, normaliser)

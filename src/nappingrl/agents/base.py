@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.errors import BadAgentError, BadObservationError
-from nappingrl.types import Decision, Flags, Keys, Observations, Rows, Transition
+from nappingrl.types import Decision, DomainSpec, Flags, Keys, Observations, Rows, Transition
 
 Layer = tuple[NDArray[np.float32], NDArray[np.float32]]  # (inputs, outputs), (outputs,)
 
@@ -106,35 +106,36 @@ class Agent(ABC):
         return {}
 
 
-ActionBound = NDArray[np.floating[Any]] | None  # (k,) for continuous actions
+ActionBound = NDArray[np.floating[Any]] | None  # (k,) for continuous actions; None or empty: unknown
 
 
-def check_fit(
-    agent: Agent, domain: str, shape: tuple[int, ...], n_actions: int, action_low: ActionBound = None,
-    action_high: ActionBound = None,
-) -> None:  # fmt: skip
+def check_fit(agent: Agent, domain: DomainSpec) -> None:
     """Raise if the agent's observations or actions are not those of the domain."""
+    shape, n_actions = domain.observation_low.shape, domain.n_actions
     fits = agent.observation_shape == shape and agent.n_actions == n_actions
     if fits and not n_actions:
-        fits = _same_bound(agent.action_low, action_low) and _same_bound(agent.action_high, action_high)
+        fits = _same_bound(agent.action_low, domain.action_low) and _same_bound(agent.action_high, domain.action_high)
     if not fits:
         raise BadAgentError(
             f"agent {agent.name} takes observations of shape {agent.observation_shape} and has "
             f"{_describe_actions(agent.n_actions, agent.action_low, agent.action_high)}; "
-            f"{domain} gives {shape} and has {_describe_actions(n_actions, action_low, action_high)}: "
+            f"{domain.name} gives {shape} and has "
+            f"{_describe_actions(n_actions, domain.action_low, domain.action_high)}: "
             "use an agent that was trained on it"
         )
 
 
 def _same_bound(a: ActionBound, b: ActionBound) -> bool:
     """Whether two bounds agree; an unknown bound agrees with every other."""
-    return a is None or b is None or (a.shape == b.shape and np.allclose(a, b))
+    if a is None or b is None or not a.size or not b.size:
+        return True
+    return a.shape == b.shape and np.allclose(a, b)
 
 
 def _describe_actions(n_actions: int, low: ActionBound, high: ActionBound) -> str:
     if n_actions:
         return f"{n_actions} actions"
-    if low is None or high is None:
+    if low is None or high is None or not low.size:
         return "continuous actions"
     return f"continuous actions between {low.tolist()} and {high.tolist()}"
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
 from nappingrl.agents.base import Agent
 from nappingrl.errors import BadObservationError, BadSpecError
@@ -87,13 +87,6 @@ def are_equal(a: Any, b: Any) -> bool:
     if isinstance(a, dict):
         return a.keys() == b.keys() and all(np.array_equal(a[key], b[key]) for key in a)
     return np.array_equal(a, b)
-
-
-def describe_signs(observation: NDArray[np.floating[Any]]) -> str:
-    """Text for an observation whose entries have no names: the signs of the first eight."""
-    if not len(observation):
-        return "anywhere"
-    return ", ".join(f"obs[{i}] {'>' if value > 0 else '<='} 0" for i, value in enumerate(observation[:8]))
 
 
 def _map_arrays(function: Callable[[Any], Any], batch: Any) -> Any:

@@ -195,7 +195,7 @@ def _time_user_loop(
     except ImportError as error:
         raise MissingExtraError('the benchmark needs SB3: pip install "nappingrl[sb3]"') from error
     torch.set_num_threads(1)
-    env = gymnasium.make("CartPole-v1", max_episode_steps=CartPole.horizon)
+    env = gymnasium.make("CartPole-v1", max_episode_steps=CartPole.spec.horizon)
     hidden = [agent.embedding_dim, agent.embedding_dim]
     kind: Any = {"ppo": sb3.PPO, "dqn": sb3.DQN}[name]
     model = kind("MlpPolicy", env, policy_kwargs={"net_arch": hidden}, device="cpu")
@@ -232,7 +232,7 @@ def _user_trial(
 ) -> list[float]:
     """NAPPING (rule revised) for one trial, one step at a time, with plain lists and a preallocated array of sites."""
     n = len(table["wanted"])
-    sites = np.empty((n + len(starts) * CartPole.horizon, table["site"].shape[1]), np.float32)
+    sites = np.empty((n + len(starts) * CartPole.spec.horizon, table["site"].shape[1]), np.float32)
     sites[:n] = table["site"]
     keys, candidates = table["wanted"].tolist(), [set(np.flatnonzero(c).tolist()) for c in table["candidates"]]
     best, everything = table["best"].tolist(), {0, 1}

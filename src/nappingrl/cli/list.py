@@ -7,12 +7,13 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from nappingrl import scripted
+from nappingrl.agents.zoo import agent_names
 from nappingrl.domains import find_domain
 from nappingrl.methods.base import Option
 from nappingrl.methods.napping.principles import RULES
 from nappingrl.methods.napping.space import SPACES
 from nappingrl.registry import Entry, detectors, domains, methods
+from nappingrl.types import Defaults
 
 ANY_ENV = (
     "any gymnasium environment: napping run --env ID --agent PATH.zip --novelty 'NAME=VALUE; action-delay=1', "
@@ -62,11 +63,18 @@ def _describe_domain(entry: Entry) -> dict[str, Any]:
     return {
         "title": entry.title,
         "origin": entry.origin,
-        "agents": scripted.names(entry.name),
+        "agents": agent_names(entry.name),
         "novelties": {novelty.name: novelty.description for novelty in domain.novelties.values()},
         "scores": {score.name: score.description for score in domain.scores.values()},
-        "defaults": asdict(domain.defaults),
+        "defaults": _defaults(domain.defaults),
     }
+
+
+def _defaults(defaults: Defaults) -> dict[str, Any]:
+    """The defaults of a domain, options of methods among them."""
+    named: dict[str, Any] = asdict(defaults)
+    options: dict[str, Any] = named.pop("options")
+    return named | options
 
 
 def _describe_method(entry: Entry) -> dict[str, Any]:
@@ -93,7 +101,9 @@ def _domain_table(entry: Entry) -> Table:
     for key, default in (("novelties", defaults["novelty"]), ("scores", defaults["score"])):
         for i, (name, text) in enumerate(domain[key].items()):
             table.add_row("" if i else key, f"{name}{' (default)' if name == default else ''}: {text}")
-    table.add_row("rule, space", f"{defaults['rule']}, {defaults['space']} (defaults)")
+    options = find_domain(entry.name).defaults.options
+    if options:
+        table.add_row(", ".join(options), f"{', '.join(map(str, options.values()))} (defaults)")
     return table
 
 

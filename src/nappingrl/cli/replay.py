@@ -37,7 +37,7 @@ class Replay:
         trial = replay(folder, self.trial)
         file = folder.write_principles(trial.id, trial.table)
         domain = find_domain(folder.manifest.spec["domain"])
-        rules = summarise_principles(trial.table, domain.describe, choice_names(domain.facts())) if trial.table else []
+        rules = summarise_principles(trial.table, domain.describe, choice_names(domain)) if trial.table else []
         returns = trial.rows["return"].to_list()
         if self.json:
             texts = [str(rule) for rule in rules]

@@ -129,7 +129,7 @@ def _rules_of(run: Loaded, trial: str, is_default: bool) -> TrialRules:
 def _read_rules(run: Loaded, table: dict[str, Any]) -> list[ReadableRule]:
 
     domain = find_domain(run.manifest.spec["domain"])
-    return summarise_principles(table, domain.describe, choice_names(domain.facts())) if table else []
+    return summarise_principles(table, domain.describe, choice_names(domain)) if table else []
 
 
 def _has_principles(run: Loaded) -> bool:

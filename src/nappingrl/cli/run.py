@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
+from nappingrl.agents import load
 from nappingrl.cli import argv
 from nappingrl.cli.console import new_run_folder, print_note, print_table, progress
 from nappingrl.errors import BadSpecError
@@ -16,7 +17,6 @@ from nappingrl.novelties.subject import find_spec
 from nappingrl.registry import domains
 from nappingrl.report import page
 from nappingrl.report.summary import summarise_folder
-from nappingrl.scripted import load
 from nappingrl.trials.runner import default_workers, run_into
 from nappingrl.trials.spec import RunSpec
 
@@ -75,10 +75,11 @@ class Run:
     def __call__(self) -> None:
         """Run, then print the summary."""
         domain = self._domain_name()
+        options = {name: value for name, value in (("rule", self.rule), ("space", self.space)) if value}
         spec = RunSpec(
             domain=domain, agent=self.agent, method=self.method, novelty=self.novelty, trials=self.trials,
-            seed=self.seed, strength=self.strength, rule=self.rule, space=self.space, score=self.score,
-            detector=self.detector, protocol=self.protocol, options=read_pairs(self.option), guard=self.guard,
+            seed=self.seed, strength=self.strength, score=self.score, detector=self.detector, protocol=self.protocol,
+            options=options | read_pairs(self.option), guard=self.guard,
         ).complete()  # fmt: skip
         agent = load(spec.agent, domain)
         out = self.out or new_run_folder(f"{re.sub(r'[^A-Za-z0-9.-]+', '-', domain)}-{agent.name}-{self.method}")
@@ -114,12 +115,13 @@ class Run:
 
 def command_for(spec: RunSpec, out: Path) -> str:
     """The command that runs a completed spec into a folder."""
-    is_domain = spec.domain in domains
+    is_domain, options = spec.domain in domains, dict(spec.options)
     command = Run(
         domain=spec.domain if is_domain else "", env="" if is_domain else spec.domain, agent=spec.agent,
         method=spec.method, novelty=spec.novelty, trials=spec.trials, seed=spec.seed, strength=spec.strength,
-        rule=spec.rule, space=spec.space, score=spec.score, detector=spec.detector, protocol=spec.protocol,
-        option=tuple(f"{name}={value}" for name, value in spec.options.items()), guard=spec.guard, out=out,
+        rule=options.pop("rule", ""), space=options.pop("space", ""), score=spec.score, detector=spec.detector,
+        protocol=spec.protocol, option=tuple(f"{name}={value}" for name, value in options.items()), guard=spec.guard,
+        out=out,
     )  # fmt: skip
     return argv.rebuild(command)
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from nappingrl.detectors.base import Detector
 from nappingrl.detectors.calibrated import Calibrated
+from nappingrl.errors import BadSpecError
 from nappingrl.types import DomainSpec, Flags, Floats, Rows
 
 _SIDES = np.array([1, -1])
@@ -37,8 +38,13 @@ class RollingMean(Detector):
 
     @classmethod
     def for_domain(cls, n: int, domain: DomainSpec) -> "RollingMean":
-        """With the limits that are known for the world."""
+        """With the domain's limits."""
         low, high = domain.return_limits
+        if low == -inf and high == inf:
+            raise BadSpecError(
+                "detector 'rolling-mean' cannot alarm here: the domain names no limits of the return; "
+                "give RollingMean(n_envs, low=..., high=...) or another detector"
+            )
         return cls(n, low, high)
 
     def start(self, rows: Rows, episode: int) -> None:

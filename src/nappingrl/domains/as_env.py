@@ -13,20 +13,21 @@ from nappingrl.domains import find_domain
 from nappingrl.domains.base import Domain, check_parameters
 from nappingrl.domains.canvas import Canvas
 from nappingrl.errors import BadSpecError
+from nappingrl.types import DomainSpec
 
 Array = NDArray[Any]
 
 
-def _spaces(domain: Domain) -> tuple[Box, Discrete]:
-    return Box(domain.observation_low, domain.observation_high, dtype=np.float32), Discrete(len(domain.action_names))
+def _spaces(spec: DomainSpec) -> tuple[Box, Discrete]:
+    return Box(spec.observation_low, spec.observation_high, dtype=np.float32), Discrete(spec.n_actions)
 
 
-def _options(domain: Domain, options: dict[str, Any] | None) -> dict[str, float] | None:
+def _options(spec: DomainSpec, options: dict[str, Any] | None) -> dict[str, float] | None:
     """The parameters asked for by reset(options={"params": {...}}); None where nothing was asked."""
     unknown = sorted(set(options or {}) - {"params"})
     if unknown:
         raise BadSpecError(f"unknown reset option '{unknown[0]}'; allowed: params (a dictionary of parameters)")
-    return check_parameters(domain, options["params"]) if options else None
+    return check_parameters(spec, options["params"]) if options else None
 
 
 class DomainEnv(gymnasium.Env[Array, np.int64]):
@@ -35,9 +36,9 @@ class DomainEnv(gymnasium.Env[Array, np.int64]):
     metadata = {"render_modes": ["human", "rgb_array"], "render_fps": 50}  # noqa: RUF012
 
     def __init__(self, domain: str, render_mode: str | None = None) -> None:
-        self.domain: Domain = find_domain(domain)(1)
-        self.metadata = self.metadata | {"render_fps": self.domain.frames_per_second}
-        self.observation_space, self.action_space = _spaces(self.domain)
+        self.domain: Domain = find_domain(domain).make(1)
+        self.metadata = self.metadata | {"render_fps": self.domain.spec.frames_per_second}
+        self.observation_space, self.action_space = _spaces(self.domain.spec)
         self.render_mode = render_mode
         self._row = np.zeros(1, np.int64)
         self._canvas: Canvas | None = None
@@ -49,15 +50,15 @@ class DomainEnv(gymnasium.Env[Array, np.int64]):
     @property
     def params(self) -> dict[str, float]:
         """The parameters in force."""
-        return dict(zip(self.domain.parameters, self.domain.parameters_of(self._row)[0].tolist(), strict=True))
+        return dict(zip(self.domain.spec.parameters, self.domain.parameters_of(self._row)[0].tolist(), strict=True))
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
         """Begin an episode."""
         super().reset(seed=seed)
-        params = _options(self.domain, options)
+        params = _options(self.domain.spec, options)
         if params is not None:
             self.set_params(**params)
-        self.domain.reset(self._row, self.np_random.random((1, self.domain.n_reset_draws)))
+        self.domain.reset(self._row, self.np_random.random((1, self.domain.spec.n_reset_draws)))
         if self.render_mode == "human":
             self.render()
         observation = self.domain.observe(self._row)[0]
@@ -72,9 +73,9 @@ class DomainEnv(gymnasium.Env[Array, np.int64]):
         return observation, float(rewards[0]), bool(terminated[0]), False, self._info(observation)
 
     def _info(self, observation: Array) -> dict[str, Any]:
-        """Which actions make sense, where not all do."""
-        mask = self.domain.mask(observation[None])
-        return {} if mask is None else {"action_mask": mask[0]}
+        """Which actions are valid, where not all are."""
+        mask = self.domain.spec.action_mask
+        return {} if mask is None else {"action_mask": mask(observation[None])[0]}
 
     def render(self) -> NDArray[np.uint8] | None:
         """The picture as an array, or in a window."""
@@ -86,7 +87,7 @@ class DomainEnv(gymnasium.Env[Array, np.int64]):
         self._canvas.clear()
         self.domain.draw(0, self._canvas)
         if self.render_mode == "human":
-            self._canvas.show(self.domain.title, self.domain.frames_per_second)
+            self._canvas.show(self.domain.spec.title, self.domain.spec.frames_per_second)
             return None
         return self._canvas.pixels()
 
@@ -105,9 +106,9 @@ class DomainVectorEnv(VectorEnv[Array, Array, Array]):
         self, domain: str, num_envs: int = 1, max_episode_steps: int | None = None, render_mode: str | None = None
     ) -> None:
         self.num_envs, self.render_mode = num_envs, render_mode
-        self.domain: Domain = find_domain(domain)(num_envs)
-        self.max_episode_steps = max_episode_steps or self.domain.horizon
-        self.single_observation_space, self.single_action_space = _spaces(self.domain)
+        self.domain: Domain = find_domain(domain).make(num_envs)
+        self.max_episode_steps = max_episode_steps or self.domain.spec.horizon
+        self.single_observation_space, self.single_action_space = _spaces(self.domain.spec)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._rows = np.arange(num_envs)
@@ -122,7 +123,7 @@ class DomainVectorEnv(VectorEnv[Array, Array, Array]):
         if isinstance(seed, list):
             raise BadSpecError("a list of seeds was given; this vector environment takes one seed for all worlds")
         super().reset(seed=seed)
-        params = _options(self.domain, options)
+        params = _options(self.domain.spec, options)
         if params is not None:
             self.domain.apply(self._rows, params)
         self._begin(self._rows)
@@ -143,8 +144,10 @@ class DomainVectorEnv(VectorEnv[Array, Array, Array]):
         return observations, rewards, terminated, truncated, self._info(observations)
 
     def _info(self, observations: Array) -> dict[str, Any]:
-        masks = self.domain.mask(observations)
-        return {} if masks is None else {"action_mask": masks, "_action_mask": np.ones(self.num_envs, np.bool_)}
+        mask = self.domain.spec.action_mask
+        if mask is None:
+            return {}
+        return {"action_mask": mask(observations), "_action_mask": np.ones(self.num_envs, np.bool_)}
 
     def render(self) -> tuple[NDArray[np.uint8], ...] | None:
         """One picture per world."""
@@ -160,6 +163,6 @@ class DomainVectorEnv(VectorEnv[Array, Array, Array]):
         return tuple(pictures)
 
     def _begin(self, rows: NDArray[np.int64]) -> None:
-        self.domain.reset(rows, self.np_random.random((len(rows), self.domain.n_reset_draws)))
+        self.domain.reset(rows, self.np_random.random((len(rows), self.domain.spec.n_reset_draws)))
         self._lengths[rows] = 0
         self._ended[rows] = False

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl._build import kernel
-from nappingrl.domains.base import Defaults, Domain, Solved
+from nappingrl.domains.base import Domain
 from nappingrl.domains.canvas import Canvas
 from nappingrl.novelties.novelty import Novelty
 from nappingrl.score import Score
-from nappingrl.types import Actions, Flags, Floats, Observations, Rows
+from nappingrl.types import Actions, Defaults, DomainSpec, Flags, Floats, Observations, Rows, Solved
 
 TIME_STEP = 0.02
 ANGLE_LIMIT = 12 * 2 * math.pi / 360
@@ -45,7 +45,7 @@ def _push_back(k: float) -> Score:
         return -heading * (obs2[:, 3].astype(np.float64) - obs[:, 3])
 
     description = f"-sgn(th + {k:g} w) (w' - w): push against where the pole heads"
-    return Score(f"push-back-{k:g}", fn, description=description, controller=_follow(k))
+    return Score(f"push-back-{k:g}", fn, description=description)
 
 
 def _terminal(obs: Observations, action: Actions, obs2: Observations, reward: Floats, end: Flags) -> Floats:
@@ -60,53 +60,72 @@ def _angle_drop(k: float) -> Score:
         return before - np.abs(obs2[:, 2].astype(np.float64) + k * obs2[:, 3])
 
     name = f"lean-drop-{k:g}" if k else "angle-drop"
-    return Score(name, fn, description=f"|th{f' + {k:g} w' if k else ''}| must fall", controller=_follow(k))
+    return Score(name, fn, description=f"|th{f' + {k:g} w' if k else ''}| must fall")
+
+
+_SCORES = (
+    _push_back(0.3),
+    _push_back(0.1),
+    _angle_drop(0.2),
+    _angle_drop(0.0),
+    Score("terminal", _terminal, supremum=1.0, description="-1 when the episode ends, else +1"),
+)
+_CONTROLLERS = {
+    "push-back-0.3": _follow(0.3),
+    "push-back-0.1": _follow(0.1),
+    "lean-drop-0.2": _follow(0.2),
+    "angle-drop": _follow(0.0),
+}
+_BOUNDS = np.array([2 * POSITION_LIMIT, inf, 2 * ANGLE_LIMIT, inf], np.float32)
+
+
+def _won(lengths: Rows, terminated: Flags, returns: Floats) -> Flags:
+    """The pole stood to the end."""
+    return ~terminated
+
+
+def _describe(observation: NDArray[np.floating[Any]]) -> str:
+    """Where the pole leans, and whether it falls."""
+    angle, speed = observation[2], observation[3]
+    side = "right" if angle > 0 else "left"
+    return f"pole leaning {side} and {'falling' if angle * speed > 0 else 'rising'}"
 
 
 class CartPole(Domain):
     """A pole on a cart. Physics as in gymnasium's CartPole (Euler), with every parameter a primitive number."""
 
-    name = "cartpole"
-    env_id = "nappingrl/CartPole-v0"
-    title = "CartPole"
-    parameters = {"length": 0.5, "gravity": 9.8, "masscart": 1.0, "masspole": 0.1, "force": 10.0}  # noqa: RUF012
-    positive = ("length", "masscart", "masspole")
-    observation_names = ("cart position", "cart velocity", "pole angle", "pole angular velocity")
-    observation_words = (
-        ("cart left of centre", "cart right of centre"),
-        ("rolling left", "rolling right"),
-        ("pole leaning left", "pole leaning right"),
-        ("pole turning left", "pole turning right"),
-    )
-    observation_high = np.array([2 * POSITION_LIMIT, inf, 2 * ANGLE_LIMIT, inf], np.float32)
-    observation_low = -observation_high
-    observation_centre = np.zeros(4)
-    observation_scale = np.array([POSITION_LIMIT, 2.0, ANGLE_LIMIT, 2.0])
-    action_names = ("LEFT", "RIGHT")
-    horizon = 200
-    return_range = (1.0, 200.0)
-    solved = Solved("return", 195.0)
-    n_reset_draws = 4
-    novelties = {  # noqa: RUF012
-        "physics": Novelty("physics", RANGES, "the paper's: length, gravity, both masses and force drawn at once"),
-        **{name: Novelty(name, {name: span}, f"{name} alone is drawn") for name, span in RANGES.items()},
-    }
-    scores = {  # noqa: RUF012
-        score.name: score
-        for score in (
-            _push_back(0.3),
-            _push_back(0.1),
-            _angle_drop(0.2),
-            _angle_drop(0.0),
-            Score("terminal", _terminal, supremum=1.0, description="-1 when the episode ends, else +1"),
-        )
-    }
-    detector_limits = (150.0, inf)
-    expert_name = "nappingrl.domains.cartpole_oracle:CartPoleExpert"
-    defaults = Defaults(agent="ppo", novelty="physics", score="push-back-0.3", rule="revised", space="embedding")
+    spec = DomainSpec(
+        observation_low=-_BOUNDS,
+        observation_high=_BOUNDS,
+        observation_centre=np.zeros(4),
+        observation_scale=np.array([POSITION_LIMIT, 2.0, ANGLE_LIMIT, 2.0]),
+        observation_names=("cart position", "cart velocity", "pole angle", "pole angular velocity"),
+        describe_state=_describe,
+        n_actions=2,
+        action_names=("LEFT", "RIGHT"),
+        horizon=200,
+        return_range=(1.0, 200.0),
+        return_limits=(150.0, inf),
+        won=_won,
+        solved=Solved("return", 195.0),
+        parameters={"length": 0.5, "gravity": 9.8, "masscart": 1.0, "masspole": 0.1, "force": 10.0},
+        positive=("length", "masscart", "masspole"),
+        n_reset_draws=4,
+        novelties={
+            "physics": Novelty("physics", RANGES, "the paper's: length, gravity, both masses and force drawn at once"),
+            **{name: Novelty(name, {name: span}, f"{name} alone is drawn") for name, span in RANGES.items()},
+        },
+        scores={score.name: score for score in _SCORES},
+        controllers=_CONTROLLERS,
+        oracle="nappingrl.domains.cartpole_oracle:CartPoleOracle",
+        defaults=Defaults(
+            agent="ppo", novelty="physics", score="push-back-0.3", detector="rolling-mean",
+            options={"rule": "revised", "space": "embedding"},
+        ),
+    )  # fmt: skip
 
-    def __init__(self, n: int) -> None:
-        super().__init__(n)
+    def __init__(self, n: int, spec: DomainSpec | None = None) -> None:
+        super().__init__(n, spec)
         self._state = np.zeros((n, 4))
 
     def reset(self, rows: Rows, uniforms: Floats) -> None:
@@ -122,18 +141,6 @@ class CartPole(Domain):
         terminated = np.empty(len(rows), np.bool_)
         _step(self._state, self._parameters, rows, actions, terminated)
         return np.ones(len(rows)), terminated
-
-    @staticmethod
-    def won(lengths: Rows, terminated: Flags, returns: Floats) -> Flags:
-        """The pole stood to the end."""
-        return ~terminated
-
-    @classmethod
-    def describe(cls, observation: NDArray[np.floating[Any]]) -> str:
-        """What the pole does."""
-        angle, speed = observation[2], observation[3]
-        side = "right" if angle > 0 else "left"
-        return f"pole leaning {side} and {'falling' if angle * speed > 0 else 'rising'}"
 
     def draw(self, row: int, canvas: Canvas) -> None:
         """Cart and pole, both drawn to the scale of their parameters."""

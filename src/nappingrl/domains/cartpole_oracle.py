@@ -1,25 +1,19 @@
-"""Controllers that know a world's true parameters: the ceilings that `--method oracle` shows.
-
-They try what they could do in a copy of the world and keep the best; they are not claimed to be optimal.
-"""
-
-from typing import Any
+"""CartPole's oracle: it is given the true parameters, tries its plans in copies of the domain and keeps the best."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl._build import kernel
-from nappingrl.domains.base import Domain
 from nappingrl.domains.cartpole import ANGLE_LIMIT, POSITION_LIMIT, TIME_STEP, CartPole, euler_step
-from nappingrl.domains.mountaincar import POSITION_MIN, MountainCar
+from nappingrl.domains.rehearsal import mean_lengths
 from nappingrl.types import Actions, Floats, Observations, Rows
 
 _EPISODES = 6
 _BEAM, _DEPTH = 24, 24
 
 
-class CartPoleExpert:
-    """The best of LQR, bang-bang switching lines and beam search on the true model, per world.
+class CartPoleOracle:
+    """The best of LQR, bang-bang switching lines and beam search on the true model; not claimed to be optimal.
 
     A plan is (0, gains of a switching line) or (1, parameters for the beam search).
     """
@@ -43,11 +37,11 @@ class CartPoleExpert:
         survived: Floats = self._try(plans, parameters)
         line: Floats = plans[survived.argmax()]
         search: Floats = np.concatenate([[1.0], parameters])
-        is_beaten = survived.max() < CartPole.horizon and self._try(search[None], parameters)[0] > survived.max()
+        is_beaten = survived.max() < CartPole.spec.horizon and self._try(search[None], parameters)[0] > survived.max()
         return search if is_beaten else line
 
     def _try(self, plans: NDArray[np.float64], parameters: Floats) -> Floats:
-        return _mean_lengths(CartPole, self, plans, parameters, np.random.default_rng(0).random((_EPISODES, 4)))
+        return mean_lengths(CartPole.spec, self, plans, parameters, np.random.default_rng(0).random((_EPISODES, 4)))
 
 
 def _switching_lines() -> NDArray[np.float64]:
@@ -102,42 +96,3 @@ def _beam_search(start: Floats, parameters: Floats) -> int:
             states[i] = new_states[order[i]]
             firsts[i] = new_firsts[order[i]]
     return int(firsts[0])
-
-
-class MountainCarExpert:
-    """Energy pumping: push the way the car rolls. A plan is the push from rest, LEFT or RIGHT, whichever is faster."""
-
-    def plan(self, parameters: Floats) -> NDArray[np.float64]:
-        """Try both first pushes."""
-        return np.stack([self._plan_one(p) for p in parameters])
-
-    def act(self, plans: NDArray[np.float64], observations: Observations, steps: Rows) -> Actions:
-        """Push with the velocity; away from the left wall."""
-        direction = np.sign(observations[:, 1].astype(np.float64))
-        direction = np.where(direction == 0, plans[:, 0], direction)
-        direction = np.where(observations[:, 0] <= np.float32(POSITION_MIN), 1.0, direction)
-        return direction.astype(np.int64) + 1
-
-    def _plan_one(self, parameters: Floats) -> Floats:
-        plans = np.array([[1.0], [-1.0]])
-        starts = (np.arange(_EPISODES) + 0.5)[:, None] / _EPISODES
-        best: Floats = plans[_mean_lengths(MountainCar, self, plans, parameters, starts).argmin()]
-        return best
-
-
-def _mean_lengths(
-    kind: type[Domain], expert: Any, plans: NDArray[np.float64], parameters: Floats, starts: Floats
-) -> Floats:
-    """Mean episode length of each plan in a copy of the world, over the same few starts."""
-    n = len(plans) * len(starts)
-    world, running = kind(n), np.arange(n)
-    world.apply(running, dict(zip(kind.parameters, parameters.tolist(), strict=True)))
-    world.reset(running, np.tile(starts, (len(plans), 1)))
-    lengths, each = np.zeros(n), np.repeat(plans, len(starts), axis=0)
-    for step in range(kind.horizon):
-        actions = expert.act(each[running], world.observe(running), np.full(len(running), step))
-        _, terminated = world.step(running, actions)
-        lengths[running] += 1
-        running = running[~terminated]
-    means: Floats = lengths.reshape(len(plans), len(starts)).mean(axis=1)
-    return means

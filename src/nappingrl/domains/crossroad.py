@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl._build import kernel
-from nappingrl.domains.base import Defaults, Domain, Solved
+from nappingrl.domains.base import Domain
 from nappingrl.domains.canvas import SIZE, Canvas
 from nappingrl.novelties.novelty import Novelty
 from nappingrl.score import Score
-from nappingrl.types import Actions, Flags, Floats, Observations, Rows
+from nappingrl.types import Actions, Defaults, DomainSpec, Flags, Floats, Observations, Rows, Solved
 
 COLUMNS, GOAL, CARS, CAR_LENGTH, START = 14, 9, 8, 4, 7
 HORIZON = 100
@@ -84,49 +84,60 @@ def _walk_on(obs: Observations) -> Actions:
     return np.where(ahead, aside, UP)
 
 
+_SCORES = (
+    Score(
+        "excused-progress", _excused, 0.0, 1.0,
+        "progress, but a step aside or a rest costs .5 unless a car is within one column here or ahead",
+    ),
+    Score("progress", _progress, 0.0, 1.0, "hit or out of time -1, up 1, aside or rest 0, down -.5"),
+    Score("reward", _reward, 0.0, 1.0, "the reward: hit or out of time -1, crossed 1, else 0"),
+)  # fmt: skip
+
+
+def _won(lengths: Rows, terminated: Flags, returns: Floats) -> Flags:
+    """The player reached the other side."""
+    return returns > 0
+
+
+def _describe(observation: NDArray[np.floating[Any]]) -> str:
+    """Where cars are."""
+    cars = [place for i, place in enumerate(NEIGHBOURS) if observation[3 + 2 * i] >= 0]
+    where = "on the pavement" if observation[1] == 0 else "on the road"
+    return f"{where}, {'cars ' + ', '.join(cars) if cars else 'no car near'}"
+
+
 class CrossRoad(Domain):
     """A road of eight rows; the player sees the eight cells around it."""
 
-    name = "crossroad"
-    env_id = "nappingrl/CrossRoad-v0"
-    title = "CrossRoad"
-    parameters = {f"position_{i}": float(p) for i, p in enumerate(POSITIONS, 1)} | {
-        f"speed_{i}": float(v) for i, v in enumerate(SPEEDS, 1)
-    }
-    observation_names = ("column", "row", *(f"car {place} ({axis})" for place in NEIGHBOURS for axis in ("x", "y")))
-    observation_words = (
-        ("left half", "right half"), ("lower half", "upper half"),
-        *(("no car", f"car {place}") for place in NEIGHBOURS for _ in range(2)),
+    spec = DomainSpec(
+        observation_low=np.array([0.0, 0.0] + [-1.0] * 16, np.float32),
+        observation_high=np.ones(18, np.float32),
+        observation_centre=np.zeros(18),
+        observation_scale=np.ones(18),
+        observation_names=("column", "row", *(f"car {place} ({axis})" for place in NEIGHBOURS for axis in ("x", "y"))),
+        describe_state=_describe,
+        n_actions=5,
+        action_names=("LEFT", "RIGHT", "UP", "DOWN", "STAY"),
+        horizon=HORIZON,
+        return_range=(-1.0, 1.0),
+        return_limits=(1.0, inf),
+        won=_won,
+        solved=Solved("return", 1.0),
+        parameters={f"position_{i}": float(p) for i, p in enumerate(POSITIONS, 1)}
+        | {f"speed_{i}": float(v) for i, v in enumerate(SPEEDS, 1)},
+        frames_per_second=8,
+        novelties={novelty.name: novelty for novelty in NOVELTIES},
+        scores={score.name: score for score in _SCORES},
+        controllers={"excused-progress": _walk_on, "progress": _walk_on},
+        oracle="nappingrl.domains.crossroad_oracle:CrossRoadOracle",
+        defaults=Defaults(
+            agent="dqn", novelty="opposite-direction", score="excused-progress", detector="rolling-mean",
+            options={"rule": "fallback", "space": "embedding"},
+        ),
     )  # fmt: skip
-    observation_low = np.array([0.0, 0.0] + [-1.0] * 16, np.float32)
-    observation_high = np.ones(18, np.float32)
-    observation_centre = np.zeros(18)
-    observation_scale = np.ones(18)
-    action_names = ("LEFT", "RIGHT", "UP", "DOWN", "STAY")
-    horizon = HORIZON
-    return_range = (-1.0, 1.0)
-    solved = Solved("return", 1.0)
-    n_reset_draws = 0
-    frames_per_second = 8
-    novelties = {novelty.name: novelty for novelty in NOVELTIES}  # noqa: RUF012
-    scores = {  # noqa: RUF012
-        score.name: score
-        for score in (
-            Score("excused-progress", _excused, 0.0, 1.0,
-                  "progress, but a step aside or a rest costs .5 unless a car is within one column here or ahead",
-                  _walk_on),
-            Score("progress", _progress, 0.0, 1.0, "hit or out of time -1, up 1, aside or rest 0, down -.5", _walk_on),
-            Score("reward", _reward, 0.0, 1.0, "the reward: hit or out of time -1, crossed 1, else 0"),
-        )
-    }  # fmt: skip
-    detector_limits = (1.0, inf)
-    expert_name = "nappingrl.domains.crossroad_oracle:CrossRoadExpert"
-    defaults = Defaults(
-        agent="dqn", novelty="opposite-direction", score="excused-progress", rule="fallback", space="embedding"
-    )
 
-    def __init__(self, n: int) -> None:
-        super().__init__(n)
+    def __init__(self, n: int, spec: DomainSpec | None = None) -> None:
+        super().__init__(n, spec)
         self._player = np.zeros((n, 3), np.int64)
         """Column, row and step of the episode; where the cars are follows from the step."""
 
@@ -145,18 +156,6 @@ class CrossRoad(Domain):
         rewards, terminated = np.zeros(len(rows)), np.zeros(len(rows), np.bool_)
         _step(self._player, self._parameters, rows, actions, rewards, terminated)
         return rewards, terminated
-
-    @staticmethod
-    def won(lengths: Rows, terminated: Flags, returns: Floats) -> Flags:
-        """The other side was reached."""
-        return returns > 0
-
-    @classmethod
-    def describe(cls, observation: NDArray[np.floating[Any]]) -> str:
-        """Where there are cars."""
-        cars = [place for i, place in enumerate(NEIGHBOURS) if observation[3 + 2 * i] >= 0]
-        where = "on the pavement" if observation[1] == 0 else "on the road"
-        return f"{where}, {'cars ' + ', '.join(cars) if cars else 'no car near'}"
 
     def draw(self, row: int, canvas: Canvas) -> None:
         """Red cars, a green player, and the road with its rows."""

@@ -1,4 +1,4 @@
-"""The ceiling of CrossRoad: a search through space and time that knows where every car will be."""
+"""CrossRoad's oracle: a search through space and time that knows where every car will be."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ _ACTIONS = np.array([UP, STAY, 0, 1, 3])
 """In this order, so that of two equally early crossings the one with fewer detours is found."""
 
 
-class CrossRoadExpert:
+class CrossRoadOracle:
     """The earliest crossing there is, found by breadth-first search; where there is none, it stays on the pavement."""
 
     def plan(self, parameters: Floats) -> NDArray[np.float64]:

@@ -6,13 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl._build import kernel
-from nappingrl.domains.base import Defaults, Domain, Solved
+from nappingrl.domains.base import Domain
 from nappingrl.domains.canvas import Canvas
 from nappingrl.novelties.novelty import Novelty
 from nappingrl.score import Score
-from nappingrl.types import Actions, Flags, Floats, Observations, Rows
+from nappingrl.types import Actions, Defaults, DomainSpec, Flags, Floats, Observations, Rows, Solved
 
 POSITION_MIN, POSITION_MAX, GOAL, MAX_SPEED = -1.2, 0.6, 0.5, 0.07
+_PARAMETERS = {"force": 0.001, "gravity": 0.0025}
 RANGES = {"force": (0.0001, 0.02), "gravity": (0.0001, 0.005)}
 
 
@@ -29,7 +30,7 @@ def _from_rest_right(obs: Observations, action: Actions, obs2: Observations, rew
 def _energy(obs: Observations, action: Actions, obs2: Observations, reward: Floats, end: Flags) -> Floats:
     def energy(o: Observations) -> Floats:
         position, velocity = o.astype(np.float64).T
-        return np.asarray(0.5 * velocity**2 + MountainCar.parameters["gravity"] / 3 * np.sin(3 * position))
+        return np.asarray(0.5 * velocity**2 + _PARAMETERS["gravity"] / 3 * np.sin(3 * position))
 
     return energy(obs2) - energy(obs)
 
@@ -43,50 +44,57 @@ def _push_along(obs: Observations) -> Actions:
     return np.where(obs[:, 1] < 0, 0, 2)
 
 
+_SCORES = (
+    Score("with-velocity", _with_velocity, 1.0, 1.0, "(a - 1) sgn(v'): push the way the car rolls"),
+    Score("from-rest-right", _from_rest_right, 1.0, 1.0, "the same, but from rest the car must start right"),
+    Score("energy", _energy, 0.0, description="mechanical energy (at the old gravity) must grow"),
+    Score("faster", _faster, 0.0, description="|v| must grow"),
+)
+
+
+def _won(lengths: Rows, terminated: Flags, returns: Floats) -> Flags:
+    """The car reached the goal."""
+    return terminated
+
+
 class MountainCar(Domain):
     """An underpowered car in a valley; dynamics as in gymnasium's MountainCar."""
 
-    name = "mountaincar"
-    env_id = "nappingrl/MountainCar-v0"
-    title = "MountainCar"
-    parameters = {"force": 0.001, "gravity": 0.0025}  # noqa: RUF012
-    observation_names = ("position", "velocity")
-    observation_words = (
-        ("left of the valley's floor", "right of the valley's floor"),
-        ("rolling left", "rolling right"),
-    )
-    observation_low = np.array([POSITION_MIN, -MAX_SPEED], np.float32)
-    observation_high = np.array([POSITION_MAX, MAX_SPEED], np.float32)
-    observation_centre = np.array([-math.pi / 6, 0.0])
-    observation_scale = np.array([0.9, MAX_SPEED])
-    action_names = ("LEFT", "COAST", "RIGHT")
-    horizon = 500
-    return_range = (-500.0, 0.0)
-    solved = Solved("won", 1.0)
-    n_reset_draws = 1
-    frames_per_second = 30
-    novelties = {  # noqa: RUF012
-        "physics": Novelty("physics", RANGES, "the paper's: force and gravity drawn at once"),
-        **{name: Novelty(name, {name: span}, f"{name} alone is drawn") for name, span in RANGES.items()},
-    }
-    scores = {  # noqa: RUF012
-        score.name: score
-        for score in (
-            Score("with-velocity", _with_velocity, 1.0, 1.0, "(a - 1) sgn(v'): push the way the car rolls",
-                  _push_along),
-            Score("from-rest-right", _from_rest_right, 1.0, 1.0, "the same, but from rest the car must start right",
-                  _push_along),
-            Score("energy", _energy, 0.0, description="mechanical energy (at the old gravity) must grow",
-                  controller=_push_along),
-            Score("faster", _faster, 0.0, description="|v| must grow", controller=_push_along),
-        )
-    }  # fmt: skip
-    detector_limits = (-120.0, -80.0)
-    expert_name = "nappingrl.domains.cartpole_oracle:MountainCarExpert"
-    defaults = Defaults(agent="dqn", novelty="physics", score="from-rest-right", rule="fallback", space="raw")
+    spec = DomainSpec(
+        observation_low=np.array([POSITION_MIN, -MAX_SPEED], np.float32),
+        observation_high=np.array([POSITION_MAX, MAX_SPEED], np.float32),
+        observation_centre=np.array([-math.pi / 6, 0.0]),
+        observation_scale=np.array([0.9, MAX_SPEED]),
+        observation_names=("position", "velocity"),
+        observation_words=(
+            ("left of the valley's floor", "right of the valley's floor"),
+            ("rolling left", "rolling right"),
+        ),
+        n_actions=3,
+        action_names=("LEFT", "COAST", "RIGHT"),
+        horizon=500,
+        return_range=(-500.0, 0.0),
+        return_limits=(-120.0, -80.0),
+        won=_won,
+        solved=Solved("won", 1.0),
+        parameters=_PARAMETERS,
+        n_reset_draws=1,
+        frames_per_second=30,
+        novelties={
+            "physics": Novelty("physics", RANGES, "the paper's: force and gravity drawn at once"),
+            **{name: Novelty(name, {name: span}, f"{name} alone is drawn") for name, span in RANGES.items()},
+        },
+        scores={score.name: score for score in _SCORES},
+        controllers={score.name: _push_along for score in _SCORES},
+        oracle="nappingrl.domains.mountaincar_oracle:MountainCarOracle",
+        defaults=Defaults(
+            agent="dqn", novelty="physics", score="from-rest-right", detector="rolling-mean",
+            options={"rule": "fallback", "space": "raw"},
+        ),
+    )  # fmt: skip
 
-    def __init__(self, n: int) -> None:
-        super().__init__(n)
+    def __init__(self, n: int, spec: DomainSpec | None = None) -> None:
+        super().__init__(n, spec)
         self._state = np.zeros((n, 2))
 
     def reset(self, rows: Rows, uniforms: Floats) -> None:
@@ -103,11 +111,6 @@ class MountainCar(Domain):
         terminated = np.empty(len(rows), np.bool_)
         _step(self._state, self._parameters, rows, actions, terminated)
         return np.full(len(rows), -1.0), terminated
-
-    @staticmethod
-    def won(lengths: Rows, terminated: Flags, returns: Floats) -> Flags:
-        """The goal was reached."""
-        return terminated
 
     def draw(self, row: int, canvas: Canvas) -> None:
         """The valley, the car and the flag."""

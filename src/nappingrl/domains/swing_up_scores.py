@@ -3,6 +3,8 @@
 Energies are those of the environment as it was; the novelty is not told.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from nappingrl.score import Score
@@ -49,10 +51,12 @@ def _car(obs: Observations, action: Actions, obs2: Observations, reward: Floats,
 
 
 ENERGIES: dict[str, Score] = {
-    "Acrobot-v1": Score("energy", _acrobot, description="mechanical energy (of the old world) must grow",
-                        controller=_drive_the_joint),
+    "Acrobot-v1": Score("energy", _acrobot, description="mechanical energy (before the novelty) must grow"),
     "Pendulum-v1": Score("energy", _pendulum,
-                         description="energy (of the old world) must come nearer to that of standing; at the top the "
+                         description="energy (before the novelty) must come nearer to that of standing; at the top the "
                          "pole must straighten up"),
-    "MountainCarContinuous-v0": Score("energy", _car, description="mechanical energy (of the old world) must grow"),
+    "MountainCarContinuous-v0": Score("energy", _car, description="mechanical energy (before the novelty) must grow"),
 }  # fmt: skip
+
+CONTROLLERS: dict[str, Callable[[Observations], Actions]] = {"Acrobot-v1": _drive_the_joint}
+"""The policies behind these scores, where there is one."""

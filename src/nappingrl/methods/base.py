@@ -1,17 +1,30 @@
-"""The contract of a method: what it does with experience."""
+"""The contract of a method, and the options that methods declare."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.agents.base import Agent
+from nappingrl.agents.observations import take
 from nappingrl.errors import BadAgentError, BadSpecError, check_name
 from nappingrl.registry import methods
 from nappingrl.score import Score
-from nappingrl.types import Actions, Decision, DomainSpec, Flags, Floats, Keys, Observations, Rows, Transition
+from nappingrl.types import (
+    Actions,
+    Decision,
+    DomainSpec,
+    Flags,
+    Floats,
+    Keys,
+    Observations,
+    OracleController,
+    Rows,
+    Transition,
+    take,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +35,12 @@ class Option:
     """A word, a number, or None: the method decides."""
     description: str
     words: tuple[str, ...] = ()
-    """The words that are allowed; empty: a number."""
+    """Allowed words; empty: a number."""
     low: float = 0.0
     high: float = np.inf
-    """The least and the greatest number that is allowed."""
+    """Bounds of a number."""
     is_whole: bool = False
-    """Whether only whole numbers are allowed."""
+    """Whether it must be a whole number."""
 
     def read(self, name: str, value: Any) -> str | float:
         """The value, checked; numbers may come as text."""
@@ -44,81 +57,81 @@ class Option:
         return number
 
 
-class Expert(Protocol):
-    """A controller that knows the world's true parameters; domains provide one for the ceilings."""
-
-    def plan(self, parameters: Floats) -> NDArray[np.float64]:
-        """Plans (m, k) for worlds with parameters (m, p)."""
-        ...
-
-    def act(self, plans: NDArray[np.float64], observations: Observations, steps: Rows) -> Actions:
-        """Actions of m plans, `steps` after the beginning of their episodes."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class MethodInfo:
-    """What a method may know of its world."""
+    """What a method may know."""
 
-    score: Score
-    observation_shape: tuple[int, ...]
-    observation_centre: NDArray[np.float64]
-    """Subtracted from an observation to standardise it (space="raw")."""
-    observation_scale: NDArray[np.float64]
-    """Divides a centred observation to standardise it."""
-    rule: str = "revised"
-    space: str = "embedding"
-    options: dict[str, Any] = field(default_factory=dict)
-    expert: Expert | None = None
-    """Only handed to privileged methods."""
-    mask: Callable[[Observations], NDArray[np.bool_] | None] | None = None
-    """Which actions make sense in m observations (m, actions), or None where all do."""
-    order: NDArray[np.int64] | None = None
-    """For each wanted action all actions in the order in which a person would try them instead."""
-    won: Callable[[Rows, Flags, Floats], Flags] | None = None
-    """Which ended episodes (lengths, terminated, returns) are a success; None where nobody knows."""
-    domain: DomainSpec | None = None
-    """The world's spaces and time limit; None where nobody has told them."""
+    domain: DomainSpec
+    """Its `name` is empty where only the shapes are known."""
+    score: Score | None = None
+    """The paper's Eval; None for methods that take none."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    oracle: OracleController | None = None
+    """Only for privileged methods."""
 
 
 class Method:
-    """Acts for n trials in lock step. The default is the frozen agent: acts as it wants and learns nothing."""
+    """Acts for n trials in lock step. The base class acts as the frozen agent wants and learns nothing."""
 
-    role: ClassVar[str] = "method"
-    """method, baseline, control or oracle: how reports read its results."""
     detector: ClassVar[str] = ""
-    """The detector that it is used with unless told otherwise; empty: the domain's."""
+    """The detector that it is used with by default; empty: the domain's."""
+    takes_score: ClassVar[bool] = False
+    """Whether it judges actions by a score, the paper's Eval."""
     learns_from_others: ClassVar[bool] = False
     """Whether it learns from steps whose actions it did not choose."""
     accepts_stateful_agents: ClassVar[bool] = False
-    """Whether agents with a memory of their own are allowed."""
+    """Whether it takes scripted agents, which learn by themselves."""
     needs_discrete: ClassVar[bool] = False
-    """Whether agents whose actions are numbers are refused."""
-    privileged = False
-    """True hands the world's expert and true parameters to the method: for ceilings only."""
+    """Whether it refuses agents with continuous actions."""
+    is_privileged: ClassVar[bool] = False
+    """Whether it is given the domain's oracle and true parameters; such a method only runs in trials."""
+    can_be_saved: bool = False
+    """Whether `state` holds everything that it learned."""
     options: ClassVar[Mapping[str, Option]] = {}
     """The options it takes, by name."""
 
     def __init__(self, agent: Agent, info: MethodInfo, n: int) -> None:
         if agent.is_stateful and not self.accepts_stateful_agents:
-            raise BadAgentError(f"agent {agent.name} plays by rules of its own; allowed method for it: frozen")
+            allowed = [name for name in methods.names() if methods.get(name).accepts_stateful_agents]
+            raise BadAgentError(
+                f"agent {agent.name} is scripted and learns by itself; allowed methods for it: {', '.join(allowed)}"
+            )
         if self.needs_discrete and agent.action_low is not None:
             others = [name for name in methods.names() if not methods.get(name).needs_discrete]
             raise BadAgentError(
                 f"method {type(self).__name__.lower()} needs discrete actions; those of agent {agent.name} are "
-                f"numbers; allowed methods for it: {', '.join(others)}"
+                f"continuous; allowed methods for it: {', '.join(others)}"
             )
         self.agent, self.info, self.n = agent.for_trials(n), info, n
 
+    @property
+    def score(self) -> Score:
+        """The score of a method that takes one."""
+        if self.info.score is None:
+            raise BadSpecError(f"method {type(self).__name__} needs a score; give one with score=")
+        return self.info.score
+
+    def mask(self, observations: Observations) -> NDArray[np.bool_] | None:
+        """Which actions are valid, (m, n_actions); None: all are."""
+        mask = self.info.domain.action_mask
+        return None if mask is None else mask(observations)
+
+    def scores_of(self, transition: Transition, at: Any = slice(None)) -> Floats:
+        """The scores of some rows of a transition."""
+        t = transition
+        return self.score(
+            take(t.observations, at), t.actions[at], take(t.next_observations, at), t.rewards[at], t.terminated[at]
+        )
+
     def start(self, rows: Rows, keys: Keys) -> None:
-        """A new trial begins in `rows`: forget everything. `keys` seed what the method draws."""
+        """Begin a new trial in `rows`: forget everything. `keys` seed the method's random draws."""
         self.agent.start(rows, keys)
 
     def reveal(self, rows: Rows, parameters: Floats) -> None:
-        """The true parameters (m, p) of the worlds of `rows`; called for privileged methods only."""
+        """Receive the true parameters (m, p); called for privileged methods only."""
 
     def forward(self, rows: Rows, observations: Observations) -> Decision:
-        """What the trained agent wants. Learners with weights of their own per trial override this."""
+        """What the trained agent wants. Methods that train a copy per trial override this."""
         return self.agent.decide(rows, observations)
 
     def act(self, rows: Rows, observations: Observations, decision: Decision) -> Actions:
@@ -126,11 +139,11 @@ class Method:
         return decision.actions
 
     def learn(self, rows: Rows, transition: Transition, detected: Flags) -> None:
-        """One step was executed; called on every step, before the novelty too."""
+        """Learn from one executed step; called on every step, before the novelty too."""
         self.agent.watch(rows, transition, detected)
 
     def on_context_change(self, rows: Rows, contexts: Rows) -> None:
-        """The detector now believes these rows to be in these worlds (0: as before the novelty); before `learn`."""
+        """The detector now believes `rows` to be in `contexts` (0: as before the novelty); called before `learn`."""
 
     def end_episode(self, rows: Rows) -> None:
         """An episode ended in `rows`."""
@@ -144,7 +157,7 @@ class Method:
         return []
 
     def diverged(self, rows: Rows) -> Flags:
-        """Where a learner's numbers were no longer finite, so that it stopped learning."""
+        """Where a learner diverged (its numbers were no longer finite) and stopped learning."""
         return np.zeros(len(rows), np.bool_)
 
     def table(self, row: int) -> dict[str, NDArray[Any]]:
@@ -153,26 +166,26 @@ class Method:
 
     @property
     def choice_names(self) -> tuple[str, ...]:
-        """What the numbers in `table` stand for; empty: the world's actions."""
+        """What the numbers in `table` stand for; empty: the domain's actions."""
         return ()
 
     def describe(self, row: int) -> str:
-        """The rule in force in words; empty where there is none."""
+        """The policy in force in words; empty where there is none."""
         return ""
 
     def context_sizes(self, row: int) -> dict[int, int]:
-        """How much was learned for each world that was met, by its number."""
+        """Number of principles or policies learned in each context."""
         return {}
 
     def discard_episode(self, rows: Rows) -> None:
-        """The episode under way, if there is one, will not be finished: another begins."""
+        """Forget the unfinished episode, if there is one: another begins."""
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """What was learned, as named arrays, so that it can be saved."""
+        """Everything learned, as named arrays, for saving."""
         return {}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Put back what `state` gave."""
+        """Restore what `state` returned."""
 
     def regions(self, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """How many principles each row holds, and how many of them are open."""
@@ -180,11 +193,17 @@ class Method:
         return zeros, zeros
 
 
-def read_options(method: str, kind: type[Method], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a method, checked; those at their default are left out."""
+def read_options(method: str, given: Mapping[str, Any], stated: Collection[str] = ()) -> dict[str, Any]:
+    """The options of a method, checked; those at their default are left out unless `stated` names them."""
+    declared: Mapping[str, Option] = methods.get(method).options
     for name in given:
-        if not kind.options:
-            raise BadSpecError(f"option '{name}' was given, but method {method} has no options")
-        check_name(f"option of method {method}", name, kind.options)
-    read = {name: kind.options[name].read(name, value) for name, value in given.items()}
-    return {name: value for name, value in read.items() if value != kind.options[name].default}
+        if name in declared:
+            continue
+        others = [other for other in methods.names() if name in methods.get(other).options]
+        if others:
+            raise BadSpecError(f"method '{method}' takes no {name}; methods that do: {', '.join(others)}")
+        if not declared:
+            raise BadSpecError(f"option '{name}' was given, but method '{method}' has no options")
+        check_name(f"option of method {method}", name, declared)
+    read = {name: declared[name].read(name, value) for name, value in given.items()}
+    return {name: value for name, value in read.items() if name in stated or value != declared[name].default}

@@ -1,4 +1,4 @@
-"""Controls: what can be had with less than the method. A method that does not beat them has shown nothing.
+"""Controls: cheap alternatives that any method must beat.
 
 All of them act as the trained agent wants until the novelty is detected, as NAPPING does.
 """
@@ -11,15 +11,13 @@ import numpy as np
 from nappingrl.agents.base import Agent
 from nappingrl.errors import BadSpecError
 from nappingrl.methods.base import Method, MethodInfo, Option
-from nappingrl.methods.napping import Napping, score_of
+from nappingrl.methods.napping import Napping
 from nappingrl.rng import Streams
 from nappingrl.types import Actions, Decision, Flags, Keys, Observations, Rows, Transition
 
 
 class Control(Method):
     """Remembers where the novelty was detected; `instead` says what to do there."""
-
-    role = "control"
 
     def __init__(self, agent: Agent, info: MethodInfo, n: int) -> None:
         super().__init__(agent, info, n)
@@ -50,15 +48,15 @@ class Control(Method):
 
 
 class Random(Control):
-    """Any action that makes sense, each with the same probability."""
+    """Any valid action, each with the same probability."""
 
     def instead(self, rows: Rows, observations: Observations, wanted: Actions) -> Actions:
-        """A random action; where actions are numbers, one from anywhere in their box."""
+        """A random action; uniform in their box for continuous actions."""
         low, high = self.agent.action_low, self.agent.action_high
         if low is not None and high is not None:
             shares = np.stack([self.streams.uniform(rows) for _ in low], axis=1)
             return (low + shares * (high - low)).astype(np.float32)
-        mask = self.info.mask(observations) if self.info.mask is not None else None
+        mask = self.mask(observations)
         if mask is None or not mask.any(axis=1).all():
             return self.streams.integers(rows, self.agent.n_actions)
         places = (self.streams.uniform(rows) * mask.sum(axis=1)).astype(np.int64)
@@ -70,6 +68,7 @@ class SwitchOnFailure(Control):
     """Memoryless: any action but the wanted one if the score of the step before was bad, else the wanted one."""
 
     needs_discrete = True
+    takes_score = True
 
     def __init__(self, agent: Agent, info: MethodInfo, n: int) -> None:
         super().__init__(agent, info, n)
@@ -88,7 +87,7 @@ class SwitchOnFailure(Control):
     def learn(self, rows: Rows, transition: Transition, detected: Flags) -> None:
         """Judge the step."""
         super().learn(rows, transition, detected)
-        self._was_bad[rows] = score_of(self.info.score, transition) < self.info.score.threshold
+        self._was_bad[rows] = self.scores_of(transition) < self.score.threshold
 
     def end_episode(self, rows: Rows) -> None:
         """The first step of an episode has none before it."""
@@ -105,9 +104,9 @@ class ReplaySuccess(Control):
 
     def __init__(self, agent: Agent, info: MethodInfo, n: int) -> None:
         super().__init__(agent, info, n)
-        if info.won is None:
+        if info.domain.won is None:
             raise BadSpecError("method 'replay-success' needs a domain that says which episodes are a success")
-        self._is_won = info.won
+        self._is_won = info.domain.won
         self._epsilon = float(self.option("epsilon"))
         self._actions = np.zeros((n, 1), np.int64)
         self._length = np.zeros(n, np.int64)
@@ -146,13 +145,17 @@ class ReplaySuccess(Control):
 
 
 class BareController(Control):
-    """The hand-made policy behind the score, without any learning: what the score alone gives away."""
+    """The hand-made policy behind the score, without any learning: what the score alone already encodes."""
+
+    takes_score = True
 
     def __init__(self, agent: Agent, info: MethodInfo, n: int) -> None:
         super().__init__(agent, info, n)
-        if info.score.controller is None:
-            raise BadSpecError(f"no controller is known for the score '{info.score.name}'; choose another --score")
-        self._controller = info.score.controller
+        controllers = info.domain.controllers
+        if self.score.name not in controllers:
+            others = f"scores with one: {', '.join(controllers)}" if controllers else "this domain has none"
+            raise BadSpecError(f"score '{self.score.name}' has no controller; {others}")
+        self._controller = controllers[self.score.name]
 
     def instead(self, rows: Rows, observations: Observations, wanted: Actions) -> Actions:
         """The controller's actions."""
@@ -160,9 +163,7 @@ class BareController(Control):
 
 
 class NappingNoMemory(Napping):
-    """NAPPING that forgets all principles after every episode: what is learned within one episode only."""
-
-    role = "control"
+    """NAPPING that forgets all principles after every episode."""
 
     def end_episode(self, rows: Rows) -> None:
         """Forget."""

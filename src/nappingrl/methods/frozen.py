@@ -6,5 +6,5 @@ from nappingrl.methods.base import Method
 class Frozen(Method):
     """Acts as the trained agent wants and never learns."""
 
-    role = "baseline"
     accepts_stateful_agents = True
+    can_be_saved = True

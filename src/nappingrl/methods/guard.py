@@ -1,19 +1,19 @@
-"""No harm: a guard that lets a method play only while that pays, for every method.
+"""The guard: a method plays only while that pays, for every method.
 
-The episode of the alarm is played by the frozen agent to its end: its return is the reference f (later frozen episodes
-make it a mean). Then the method plays. What its episodes fall short of f adds up, what they gain takes it down to no
-less than zero; when the sum exceeds the budget b, the frozen agent plays again, for 1, 2, 4, ... episodes, before the
-method gets another try with nothing on its account. Within an episode the frozen agent takes over as soon as the return
-so far is below f - b, which only rewards below zero can do.
+The frozen agent plays the episode of the alarm to its end: its return is the reference f (later frozen episodes make it
+a mean). Then the method plays. Its deficit grows by what an episode falls short of f and shrinks by what it gains, down
+to zero; when the deficit exceeds the budget b, the frozen agent plays again, for 1, 2, 4, ... episodes, before the
+method is tried again with its deficit reset to zero. Within an episode the frozen agent takes over as soon as the
+return so far is below f - b, which only negative rewards can cause.
 
 The bound. Let l be the most that a single episode of the method falls short of f. A try ends with the first episode
-that takes the sum over b, so its episodes fall short of f by at most b + l together; the k-th try comes after at least
-2^(k-1) - 1 frozen episodes, so N episodes hold at most 1 + log2(N + 1) tries. All adapted episodes together thus fall
-short of the reference of their time by at most (b + l)(1 + log2(N + 1)), whatever the method does. With rewards below
-zero l is at most b plus what the frozen agent loses from there to the end.
+that takes the deficit over b, so its episodes fall short of f by at most b + l together; the k-th try comes after at
+least 2^(k-1) - 1 frozen episodes, so N episodes hold at most 1 + log2(N + 1) tries. All adapted episodes together thus
+fall short of the reference of their time by at most (b + l)(1 + log2(N + 1)), whatever the method does. With negative
+rewards l is at most b plus what the frozen agent loses from there to the end.
 
 b is `budget` times |f|, or times a quarter of the magnitude of the mean return before the novelty where that is more.
-The bound holds for each stay in a world: another world, or a way back, begins a new account.
+The bound holds for each stay in a context: another context, or a return, resets the deficit.
 """
 
 from collections.abc import Mapping
@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
-from nappingrl.agents.base import Agent
-from nappingrl.methods.base import Method, MethodInfo
+from nappingrl.methods.base import Method
 from nappingrl.types import Actions, Decision, Flags, Floats, Keys, Observations, Rows, Transition, arrays_of
 
 BUDGET = 0.5
@@ -31,7 +31,7 @@ LEAST_SHARE = 0.25
 
 
 class Guard:
-    """Decides for n trials who plays: the method or the frozen agent."""
+    """Decides for n trials whether the method or the frozen agent plays."""
 
     def __init__(self, n: int, budget: float = BUDGET) -> None:
         self.budget = budget
@@ -51,14 +51,14 @@ class Guard:
         self.on_context_change(rows, np.zeros(len(rows), np.int64))
 
     def on_context_change(self, rows: Rows, contexts: Rows) -> None:
-        """Another world: its reference is not known yet, so the frozen agent plays this episode."""
+        """Another context: its reference is unknown yet, so the frozen agent plays this episode."""
         self._frozen[rows] = self._n_frozen[rows] = 0
         self._short[rows], self._wait[rows], self._pause[rows] = 0.0, 0, 1
         self._away[rows] = contexts > 0
         self._is_frozen[rows] = True
 
     def reference(self, rows: Rows) -> Floats:
-        """Mean return of the frozen agent's episodes in this world; NaN: none yet."""
+        """Mean return of the frozen agent's episodes in this context; NaN: none yet."""
         with np.errstate(invalid="ignore"):
             mean: Floats = self._frozen[rows] / np.where(self._n_frozen[rows], self._n_frozen[rows], np.nan)
         return mean
@@ -70,7 +70,7 @@ class Guard:
         return b
 
     def plays_frozen(self, rows: Rows) -> Flags:
-        """Where the frozen agent acts now; the method may act freely where no other world is believed in."""
+        """Where the frozen agent acts now; before an alarm the method acts freely."""
         return self._away[rows] & self._is_frozen[rows]
 
     def step(self, rows: Rows, rewards: Floats) -> None:
@@ -104,23 +104,31 @@ class Guard:
                 self._short[row] = 0.0
 
 
-class _Guarding(Method):
-    """Put before a method in a class's bases: its episodes are played only while that pays."""
+class GuardedMethod(Method):
+    """A method whose episodes are played only while that pays; else the frozen agent plays."""
 
-    def __init__(self, agent: Agent, info: MethodInfo, n: int) -> None:
-        super().__init__(agent, info, n)
-        self.guard = Guard(n)
+    def __init__(self, method: Method) -> None:
+        self.method = method
+        self.agent, self.info, self.n = method.agent, method.info, method.n
+        self.can_be_saved = method.can_be_saved
+        self.guard = Guard(method.n)
 
+    @override
     def start(self, rows: Rows, keys: Keys) -> None:
-        super().start(rows, keys)
+        self.method.start(rows, keys)
         self.guard.start(rows)
 
-    def on_context_change(self, rows: Rows, contexts: Rows) -> None:
-        super().on_context_change(rows, contexts)
-        self.guard.on_context_change(rows, contexts)
+    @override
+    def reveal(self, rows: Rows, parameters: Floats) -> None:
+        self.method.reveal(rows, parameters)
 
+    @override
+    def forward(self, rows: Rows, observations: Observations) -> Decision:
+        return self.method.forward(rows, observations)
+
+    @override
     def act(self, rows: Rows, observations: Observations, decision: Decision) -> Actions:
-        actions = super().act(rows, observations, decision)
+        actions = self.method.act(rows, observations, decision)
         frozen = self.guard.plays_frozen(rows)
         if not frozen.any():
             return actions
@@ -128,29 +136,62 @@ class _Guarding(Method):
         mixed[frozen] = decision.actions[frozen]
         return mixed
 
+    @override
     def learn(self, rows: Rows, transition: Transition, detected: Flags) -> None:
         frozen = self.guard.plays_frozen(rows)
-        super().learn(rows, transition, detected if self.learns_from_others else detected & ~frozen)
+        self.method.learn(rows, transition, detected if self.method.learns_from_others else detected & ~frozen)
         self.guard.step(rows, transition.rewards)
 
+    @override
+    def on_context_change(self, rows: Rows, contexts: Rows) -> None:
+        self.method.on_context_change(rows, contexts)
+        self.guard.on_context_change(rows, contexts)
+
+    @override
     def end_episode(self, rows: Rows) -> None:
-        super().end_episode(rows)
+        self.method.end_episode(rows)
         self.guard.end_episode(rows)
 
+    @override
     def discard_episode(self, rows: Rows) -> None:
-        super().discard_episode(rows)
+        self.method.discard_episode(rows)
         self.guard.returns[rows] = 0.0
 
-    def state(self) -> dict[str, NDArray[Any]]:
-        return super().state() | {f"guard.{name}": array for name, array in arrays_of(self.guard).items()}
+    @override
+    def notes(self) -> list[str]:
+        return self.method.notes()
 
+    @override
+    def diverged(self, rows: Rows) -> Flags:
+        return self.method.diverged(rows)
+
+    @override
+    def table(self, row: int) -> dict[str, NDArray[Any]]:
+        return self.method.table(row)
+
+    @property
+    @override
+    def choice_names(self) -> tuple[str, ...]:
+        return self.method.choice_names
+
+    @override
+    def describe(self, row: int) -> str:
+        return self.method.describe(row)
+
+    @override
+    def context_sizes(self, row: int) -> dict[int, int]:
+        return self.method.context_sizes(row)
+
+    @override
+    def regions(self, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        return self.method.regions(rows)
+
+    @override
+    def state(self) -> dict[str, NDArray[Any]]:
+        return self.method.state() | {f"guard.{name}": array for name, array in arrays_of(self.guard).items()}
+
+    @override
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        super().restore(state)
+        self.method.restore(state)
         for name, array in arrays_of(self.guard).items():
             array[:] = state[f"guard.{name}"]
-
-
-def guarded(kind: type[Method]) -> type[Method]:
-    """The same method behind a guard."""
-    members: dict[str, Any] = {"__doc__": kind.__doc__, "__module__": kind.__module__}
-    return type(f"Guarded{kind.__name__}", (_Guarding, kind), members)

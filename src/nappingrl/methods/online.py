@@ -44,7 +44,7 @@ class Online(Method):
         at = self._is_learning[rows]
         if not at.any():
             return self.agent.forward(observations)
-        check_observations(observations, self.info.observation_shape)
+        check_observations(observations, self.info.domain.observation_low.shape)
         if at.all():
             return self.learner.forward(rows, observations)
         frozen, own = self.agent.forward(observations[~at]), self.learner.forward(rows[at], observations[at])

@@ -1,4 +1,4 @@
-"""Oracle: a controller that is told the world's true parameters. It does not adapt; it shows what can be reached."""
+"""Oracle: a controller that is given the true parameters. It does not adapt; it is an upper bound."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,16 +10,15 @@ from nappingrl.types import Actions, Decision, Floats, Keys, Observations, Rows
 
 
 class Oracle(Method):
-    """The domain's expert from the moment the world changes; before that, the trained agent."""
+    """The domain's oracle from the novelty on; before it, the trained agent."""
 
-    role = "oracle"
-    privileged = True
+    is_privileged = True
 
     def __init__(self, agent: Agent, info: MethodInfo, n: int) -> None:
         super().__init__(agent, info, n)
-        if info.expert is None:
-            raise BadSpecError("this domain has no expert that knows its parameters; method 'oracle' cannot run here")
-        self._expert = info.expert
+        if info.oracle is None:
+            raise BadSpecError("this domain has no oracle; method 'oracle' cannot run here")
+        self._oracle = info.oracle
         self._plans: NDArray[np.float64] | None = None
         self._has_plan = np.zeros(n, np.bool_)
         self._steps = np.zeros(n, np.int64)
@@ -31,19 +30,19 @@ class Oracle(Method):
 
     def reveal(self, rows: Rows, parameters: Floats) -> None:
         """Plan for the true parameters."""
-        plans = self._expert.plan(parameters)
+        plans = self._oracle.plan(parameters)
         if self._plans is None:
             self._plans = np.zeros((self.n, plans.shape[1]))
         self._plans[rows] = plans
         self._has_plan[rows] = True
 
     def act(self, rows: Rows, observations: Observations, decision: Decision) -> Actions:
-        """The expert's actions where it has a plan."""
+        """The oracle's actions where it has a plan."""
         actions = decision.actions.copy()
         planned = self._has_plan[rows]
         if self._plans is not None and planned.any():
             at = rows[planned]
-            actions[planned] = self._expert.act(self._plans[at], observations[planned], self._steps[at])
+            actions[planned] = self._oracle.act(self._plans[at], observations[planned], self._steps[at])
         self._steps[rows] += 1
         return actions
 

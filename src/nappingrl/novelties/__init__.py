@@ -10,7 +10,7 @@ from nappingrl.errors import BadSpecError
 from nappingrl.novelties.apply import change
 from nappingrl.novelties.description import OTHER, read_description
 from nappingrl.novelties.novelty import Novelty
-from nappingrl.novelties.subject import make_env, read_subject
+from nappingrl.novelties.subject import make_env, read_env
 from nappingrl.novelties.verify import verify as verify_novelty
 
 __all__ = ["apply_novelty"]
@@ -38,14 +38,14 @@ def apply_novelty(
     spec = env.unwrapped.spec
     if spec is None:
         raise BadSpecError("the environment has no spec; make it with gymnasium.make, after gymnasium.register")
-    make, subject = partial(make_env, spec), read_subject(spec)
-    description = read_description(novelty, subject)
+    make, domain = partial(make_env, spec), read_env(spec)
+    description = read_description(novelty, domain)
     if description.other:
         raise BadSpecError(f"{OTHER} is for trials; here, make {description.other} instead of {spec.id}")
     if verify:
-        verify_novelty(make, description, subject)
-    whole = description.whole(subject)
+        verify_novelty(make, description, domain)
+    whole = description.whole(domain)
     drawn = Novelty(description.text, description.ranges, whole=whole).sample(
-        np.random.default_rng(seed), description.neutral(subject)
+        np.random.default_rng(seed), description.neutral(domain)
     )
-    return change(env, make, drawn, description.follows, subject, seed)
+    return change(env, make, drawn, description.follows, domain, seed)

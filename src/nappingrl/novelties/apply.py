@@ -6,7 +6,7 @@ from typing import Any
 import gymnasium
 
 from nappingrl.novelties.attributes import Make, read_derived, set_attributes, split_name
-from nappingrl.novelties.description import DROP, REMAP, TERMS, Subject, neutral_of
+from nappingrl.novelties.description import DROP, REMAP, TERMS, neutral_of
 from nappingrl.novelties.wrappers import (
     AffineActions,
     AffineReward,
@@ -19,6 +19,7 @@ from nappingrl.novelties.wrappers import (
     ScaleObservation,
     ShiftObservation,
 )
+from nappingrl.types import DomainSpec
 
 Env = gymnasium.Env[Any, Any]
 _SIGHTS = {
@@ -31,13 +32,13 @@ _SIGHTS = {
 
 
 def change(
-    env: Env, make: Make, values: Mapping[str, float], follows: Iterable[str], subject: Subject, seed: int = 0
+    env: Env, make: Make, values: Mapping[str, float], follows: Iterable[str], domain: DomainSpec, seed: int = 0
 ) -> Env:
     """The environment with these numbers changed; values that change nothing leave no trace.
 
     `make` gives a fresh environment of the same kind, for attributes that follow from others.
     """
-    changed = {flat: value for flat, value in values.items() if value != neutral_of(flat, subject)}
+    changed = {flat: value for flat, value in values.items() if value != neutral_of(flat, domain)}
     attributes = {flat: value for flat, value in changed.items() if split_name(flat)[0] not in TERMS}
     if attributes:
         derived = read_derived(make, attributes) if follows else {}
@@ -46,7 +47,7 @@ def change(
     sights = [flat for flat in names if flat.startswith("obs-")]
     acts = [flat for flat in names if flat.startswith("action-")]
     for number, flat in enumerate([*sights, *reversed(acts)]):  # the first action term is the first to be applied
-        env = _wrap(env, flat, values, subject.n_actions, seed + number)
+        env = _wrap(env, flat, values, domain.n_actions, seed + number)
     scale, shift = values.get("reward-scale", 1.0), values.get("reward-shift", 0.0)
     return AffineReward(env, scale, shift) if (scale, shift) != (1.0, 0.0) else env
 

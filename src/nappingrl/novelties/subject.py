@@ -1,19 +1,19 @@
-"""Environments by their gymnasium id: found, made, and read as the subject of novelties."""
+"""The environment that a novelty changes: found by its id, made, and read as a DomainSpec."""
 
 import re
-from difflib import get_close_matches
 from functools import lru_cache, partial
 from importlib import import_module
 from typing import Any
 
 import gymnasium
+import numpy as np
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.spaces import Box, Discrete
 
-from nappingrl.errors import BadSpecError, MissingExtraError, UnknownNameError
+from nappingrl.errors import BadSpecError, MissingExtraError, UnknownNameError, did_you_mean
 from nappingrl.novelties.attributes import read_constants
-from nappingrl.novelties.description import Subject
 from nappingrl.novelties.verify import play
+from nappingrl.types import DomainSpec
 
 Env = gymnasium.Env[Any, Any]
 ID = re.compile(r"(?:[\w.]+:)?(?:[\w:-]+/)?[\w:.-]+-v[0-9]+")
@@ -33,9 +33,7 @@ def find_spec(env_id: str) -> EnvSpec:
     spec = gymnasium.registry.get(name)
     if spec is not None:
         return spec
-    lower = {key.lower(): key for key in gymnasium.registry}
-    near = get_close_matches(name.lower(), lower, n=1, cutoff=0.5)
-    hint = f" Did you mean '{lower[near[0]]}'?" if near else ""
+    hint = did_you_mean(name, gymnasium.registry)
     raise UnknownNameError(
         f"unknown environment '{env_id}'; allowed: ids that are registered with gymnasium, such as Acrobot-v1, or "
         f"module:id for those that a module of yours registers.{hint}"
@@ -57,8 +55,8 @@ def make_env(spec: EnvSpec) -> Env:
 _FIELDS = ("id", "entry_point", "reward_threshold", "nondeterministic", "order_enforce")
 
 
-def read_subject(spec: EnvSpec) -> Subject:
-    """What descriptions of novelties may refer to in this environment."""
+def read_env(spec: EnvSpec) -> DomainSpec:
+    """The spaces of an environment and its constants: all that a description of a novelty may refer to."""
     make = partial(make_env, spec)
     env = make()
     actions, observations = env.action_space, env.observation_space
@@ -70,14 +68,25 @@ def read_subject(spec: EnvSpec) -> Subject:
         )
     if not isinstance(actions, Discrete) and not (isinstance(actions, Box) and len(actions.shape) == 1):
         raise BadSpecError(f"{spec.id} has actions {actions}; allowed: Discrete, or one row of numbers (a flat Box)")
-    n_actions = int(actions.n) if isinstance(actions, Discrete) else 0
-    return Subject(spec.id, read_constants(make, partial(play, episodes=2)), n_actions, observations.shape[0])
+    no_bounds = np.zeros(0, np.float32)
+    return DomainSpec(
+        name=spec.id,
+        title=spec.id,
+        env_id=spec.id,
+        observation_low=observations.low.astype(np.float32),
+        observation_high=observations.high.astype(np.float32),
+        n_actions=int(actions.n) if isinstance(actions, Discrete) else 0,
+        action_low=actions.low if isinstance(actions, Box) else no_bounds,
+        action_high=actions.high if isinstance(actions, Box) else no_bounds,
+        horizon=int(spec.max_episode_steps or 0),
+        constants=read_constants(make, partial(play, episodes=2)),
+    )
 
 
 @lru_cache
-def subject_of(env_id: str) -> Subject:
-    """The same of a registered environment."""
-    return read_subject(find_spec(env_id))
+def read_env_by_id(env_id: str) -> DomainSpec:
+    """The same for a registered environment."""
+    return read_env(find_spec(env_id))
 
 
 def _one_line(error: Exception) -> str:

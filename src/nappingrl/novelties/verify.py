@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from nappingrl.errors import BadSpecError
 from nappingrl.novelties.apply import change
 from nappingrl.novelties.attributes import Make, make_with, read_derived, read_used, split_name
-from nappingrl.novelties.description import OTHER, REMAP, TERMS, Description, Span, Subject, neutral_of
+from nappingrl.novelties.description import OTHER, REMAP, TERMS, Description, Span, neutral_of
+from nappingrl.types import DomainSpec
 
 Env = gymnasium.Env[Any, Any]
 Seen = tuple[NDArray[Any], float, bool, bool]
@@ -56,24 +57,24 @@ def is_same(first: Make, second: Make, episodes: int = SOME) -> bool:
         other.close()
 
 
-def verify(make: Make, description: Description, subject: Subject, make_other: Make | None = None) -> list[str]:
+def verify(make: Make, description: Description, domain: DomainSpec, make_other: Make | None = None) -> list[str]:
     """Refuse a description of which a part changes nothing, or leaves a value behind that follows from it.
 
     `make_other` makes the environment that takes its place, where the description names one. Of a range the end is
     taken that is farther from the value before. Returns doubts: attributes that episodes look at, but which made no
     difference in random play.
     """
-    values = {flat: _far_end(span, neutral_of(flat, subject)) for flat, span in description.ranges.items()}
+    values = {flat: _far_end(span, neutral_of(flat, domain)) for flat, span in description.ranges.items()}
     attributes = {flat: value for flat, value in values.items() if split_name(flat)[0] not in TERMS}
     if not is_same(make, make, FEW):
-        raise BadSpecError(f"{subject.id} shows other episodes for the same seed: no novelty can be verified in it")
+        raise BadSpecError(f"{domain.name} shows other episodes for the same seed: no novelty can be verified in it")
     used = read_used(make, partial(play, episodes=FEW)) if attributes else set[str]()
     derived = read_derived(make, attributes) if attributes else {}
-    _refuse_stale(description, derived, used, subject)
+    _refuse_stale(description, derived, used, domain)
 
     def built(part: Mapping[str, float]) -> Make:
         source = make_other if make_other is not None and OTHER in part else make
-        return lambda: change(source(), source, part, description.follows, subject)
+        return lambda: change(source(), source, part, description.follows, domain)
 
     doubts = []
     for name, part in _parts(values).items():
@@ -81,7 +82,7 @@ def verify(make: Make, description: Description, subject: Subject, make_other: M
         if not is_same(built(values), built(rest)):
             continue
         text, is_attribute = f"{name}={','.join(f'{value:g}' for value in part.values())}", name in _names(attributes)
-        if all(value == neutral_of(flat, subject) for flat, value in part.items()):
+        if all(value == neutral_of(flat, domain) for flat, value in part.items()):
             why = "that is what it is already"
         elif not is_attribute:
             why = "episodes with and without it are the same"
@@ -94,9 +95,9 @@ def verify(make: Make, description: Description, subject: Subject, make_other: M
         elif make_with(make, part).action_space != make().action_space:
             why = f"{name} says how far actions reach only when the environment is made; use action-scale"
         else:
-            doubts.append(f"{text} made no difference in {MANY} episodes of random play in {subject.id}")
+            doubts.append(f"{text} made no difference in {MANY} episodes of random play in {domain.name}")
             continue
-        raise BadSpecError(f"novelty '{text}' changes nothing in {subject.id}: {why}")
+        raise BadSpecError(f"novelty '{text}' changes nothing in {domain.name}: {why}")
     return doubts
 
 
@@ -118,18 +119,18 @@ def _has_given_heir(make: Make, part: Mapping[str, float], description: Descript
     return not {*description.ranges, *description.follows}.isdisjoint(read_derived(make, part))
 
 
-def _refuse_stale(description: Description, derived: Mapping[str, Any], used: set[str], subject: Subject) -> None:
+def _refuse_stale(description: Description, derived: Mapping[str, Any], used: set[str], domain: DomainSpec) -> None:
     """Refuse if an attribute that episodes look at would be another one, had the environment been made so."""
     given = {*description.ranges, *description.follows}
     stale = [flat for flat in derived if flat not in given and split_name(flat)[0] in used]
     if not stale:
         return
-    are = ", ".join(f"{flat} (still {float(subject.constants[flat]):g})" for flat in stale)
+    are = ", ".join(f"{flat} (still {float(domain.constants[flat]):g})" for flat in stale)
     follow = ";".join(f"{flat}=follows" for flat in stale)
     if all(low == high for low, high in description.ranges.values()):
         follow = ";".join(f"{flat}={float(derived[flat]):.10g}" for flat in stale) + f", or {follow}"
     raise BadSpecError(
-        f"novelty '{description.text}' leaves stale values in {subject.id}, which are computed from it only when the "
+        f"novelty '{description.text}' leaves stale values in {domain.name}, which are computed from it only when the "
         f"environment is made: {are}; add {follow}"
     )
 

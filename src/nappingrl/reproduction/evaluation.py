@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from nappingrl import scripted as players
+from nappingrl import agents
 from nappingrl.agents import zoo_names
 from nappingrl.errors import check_name
 from nappingrl.trials.protocol import phases
@@ -123,7 +123,7 @@ def run_stages(
             if on_progress is not None:
                 on_progress(round(start + weight * done), total, label)
 
-        agent = players.load(stage.spec.agent, stage.spec.domain)
+        agent = agents.load(stage.spec.agent, stage.spec.domain)
         command = command_for(stage.spec, stage.folder) if command_for is not None else ""
         with _timed(stage.folder):
             folders.append(run_into(stage.folder, stage.spec, agent, workers, tell, command))

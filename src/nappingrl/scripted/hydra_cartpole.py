@@ -11,7 +11,7 @@ from nappingrl.scripted.base import Observation, ScriptedAgent, ScriptedPolicy
 from nappingrl.scripted.hydra import NOTICEABLE, Beliefs, Constant, discounted
 from nappingrl.types import Floats
 
-_DEFAULTS = CartPole.parameters
+_DEFAULTS = CartPole.spec.parameters
 CONSTANTS = (
     Constant("length", _DEFAULTS["length"], 0.1, above=0.0),
     Constant("gravity", _DEFAULTS["gravity"], 1.0, above=0.0),
@@ -132,7 +132,7 @@ class HydraCartPolePolicy(ScriptedPolicy):
 
     def _replan(self, observation: Observation) -> None:
         """Plan to the end of the episode; keep the old plan if none is found."""
-        left = max(1, CartPole.horizon - self._n_steps)
+        left = max(1, CartPole.spec.horizon - self._n_steps)
         actions = plan(observation.astype(np.float64), self.beliefs.values(), left, MOST_EXPANSIONS)
         if len(actions):
             self._plan, self._next = actions, 0
@@ -149,7 +149,7 @@ class HydraCartPolePolicy(ScriptedPolicy):
         self._actions.append(action)
         if not ended:
             return
-        if self._n_steps < GOOD * CartPole.horizon:
+        if self._n_steps < GOOD * CartPole.spec.horizon:
             states, actions = np.array(self._states, np.float64), np.array(self._actions)
             self.beliefs.repair(lambda c: inconsistency(c, states, actions), NOTICEABLE, MOST_REPAIR_EXPANSIONS)
         self._begin()
@@ -162,4 +162,4 @@ class HydraCartPole(ScriptedAgent):
     policy = HydraCartPolePolicy
 
     def __init__(self) -> None:
-        super().__init__(len(CartPole.action_names), CartPole.observation_low.shape)
+        super().__init__(len(CartPole.spec.action_names), CartPole.spec.observation_low.shape)

@@ -22,11 +22,11 @@ from threadpoolctl import threadpool_limits
 
 import nappingrl
 from nappingrl._build import source_sha256
+from nappingrl.agents import load
 from nappingrl.agents.base import Agent
 from nappingrl.errors import BadRunError, BadSpecError, check_name
 from nappingrl.methods.napping.candidates import choice_names
 from nappingrl.registry import methods
-from nappingrl.scripted import load
 from nappingrl.trials import ray_executor as cluster
 from nappingrl.trials.engine import Engine
 from nappingrl.trials.protocol import phases
@@ -132,7 +132,7 @@ def _check(spec: RunSpec, agent: Agent, workers: int, executor: str, address: st
     if address and executor != "ray":
         raise BadSpecError(f"address '{address}' is given, but executor '{executor}' has none; use executor 'ray'")
     engine = Engine(spec, agent, slots=1)
-    notes = [*engine.domain.notes, *engine.method.notes()]
+    notes = [*engine.domain.spec.notes, *engine.method.notes()]
     if executor == "ray":
         cluster.check(address)
     return notes
@@ -140,7 +140,7 @@ def _check(spec: RunSpec, agent: Agent, workers: int, executor: str, address: st
 
 def make_manifest(spec: RunSpec, agent: Agent, command: str) -> Manifest:
     """The identity of a run."""
-    domain = spec.kind
+    domain = spec.domain_spec
     return Manifest(
         spec=msgspec.to_builtins(spec),
         version=nappingrl.__version__,
@@ -153,8 +153,8 @@ def make_manifest(spec: RunSpec, agent: Agent, command: str) -> Manifest:
         solved_column=domain.solved.column if domain.solved else None,
         solved_level=domain.solved.level if domain.solved else None,
         parameters=dict(domain.parameters),
-        action_names=list(choice_names(domain.facts())),
-        role=methods.get(spec.method).role,
+        action_names=list(choice_names(domain)),
+        role=methods.entry(spec.method).role,
         command=command,
         versions={"python": platform.python_version()}
         | {name: version(name) for name in ("numpy", "scipy", "numba", "gymnasium", "polars")},

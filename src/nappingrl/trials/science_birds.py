@@ -33,10 +33,12 @@ def external_trial(
     novelty: str, n_before: int, n_novel: int, seed: int, number: int, is_informed: bool = False
 ) -> Trial:
     """The trial of `napping run angrybirds` with this novelty, seed, number and protocol: level by level the same."""
-    spec = TrialSpec(RunSpec(AngryBirds.name, seed=seed), novelty or "none", number)
+    spec = TrialSpec(RunSpec("angrybirds", seed=seed), novelty or "none", number)
     templates = templates_for(novelty)
     sources = []
-    for i, (which, place) in enumerate(spec.stream("reset").random((n_before + n_novel, AngryBirds.n_reset_draws))):
+    for i, (which, place) in enumerate(
+        spec.stream("reset").random((n_before + n_novel, AngryBirds.spec.n_reset_draws))
+    ):
         level = make_level(templates[int(which * len(templates))], int(place * LEVELS))
         sources.append(Source(level.name, level, i >= n_before))
     return Trial(str(number), LevelSet(tuple(sources)), is_informed=is_informed)
@@ -74,7 +76,7 @@ def _spec(key: Key, n_trials: int, novelty: str, seed: int) -> RunSpec:
     agent_id, n_before, n_novel = key
     protocol = f"{n_before}+{n_novel}" if n_novel else f"0+{n_before}"
     return RunSpec(
-        domain=AngryBirds.name,
+        domain="angrybirds",
         agent=f"agent-{agent_id}",
         method=METHOD,
         novelty=novelty if n_novel else "none",
@@ -86,6 +88,7 @@ def _spec(key: Key, n_trials: int, novelty: str, seed: int) -> RunSpec:
 
 
 def _manifest(spec: RunSpec, key: Key, command: str) -> Manifest:
+    domain = spec.domain_spec
     return Manifest(
         spec=msgspec.to_builtins(spec),
         version=nappingrl.__version__,
@@ -94,9 +97,9 @@ def _manifest(spec: RunSpec, key: Key, command: str) -> Manifest:
         chunk=spec.trials,
         n_trials=spec.trials,
         n_episodes=key[1] + key[2],
-        return_range=AngryBirds.return_range,
-        solved_column=AngryBirds.solved.column,
-        solved_level=AngryBirds.solved.level,
+        return_range=domain.return_range,
+        solved_column=domain.solved.column if domain.solved else None,
+        solved_level=domain.solved.level if domain.solved else None,
         command=command,
         versions={"python": platform.python_version()} | {name: version(name) for name in ("numpy", "polars", "Box2D")},
         role="baseline",

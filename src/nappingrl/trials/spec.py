@@ -8,16 +8,13 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from nappingrl.agents.zoo import zoo_names
+from nappingrl.adaptation import AdaptationSpec
+from nappingrl.agents import agent_names
 from nappingrl.domains import find_domain
-from nappingrl.domains.base import Domain
-from nappingrl.errors import BadSpecError, check_name
-from nappingrl.methods.base import read_options
-from nappingrl.methods.napping.principles import RULES
-from nappingrl.methods.napping.space import SPACES
+from nappingrl.errors import BadSpecError
 from nappingrl.novelties.novelty import Novelty
-from nappingrl.registry import detectors, methods
 from nappingrl.trials.protocol import RETURN, episode_counts, phases
+from nappingrl.types import DomainSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,35 +29,29 @@ class RunSpec:
     trials: int = 100
     seed: int = 0
     strength: float = 1.0
-    rule: str = ""
-    space: str = ""
     score: str = ""
     detector: str = ""
     protocol: str = "paper"
     """"paper" = the paper's in this domain (40+40 episodes), any PRE+POST such as 10+40, LEAST..MOST+POST, or
-    "return" = 40+40+40+40: before the novelty, after it, the old world again, and the novelty again."""
+    "return" = 40+40+40+40: before the novelty, after it, the original domain again, and the novelty again."""
     options: dict[str, Any] = field(default_factory=dict)
-    """Options of the method."""
+    """Options of the method, such as NAPPING's `rule` and `space`."""
     guard: bool = False
     """Whether the frozen agent takes over where adaptation does not pay."""
 
     def complete(self) -> "RunSpec":
         """Checked, with every default filled in."""
-        domain: type[Domain] = find_domain(self.domain)
+        domain = find_domain(self.domain)
+        adaptation = self.adaptation.resolve(domain)
+        agent = self.agent or domain.defaults.agent or next(iter(agent_names(self.domain)), "")
         full = replace(
             self,
-            detector=check_name(
-                "detector",
-                self.detector or methods.get(self.method).detector or domain.defaults.detector,
-                detectors.names(),
-            ),
+            agent=agent,
+            novelty=self.novelty or domain.defaults.novelty or "none",
             protocol={"paper": domain.defaults.protocol, "return": RETURN}.get(self.protocol, self.protocol),
-            agent=self.agent or domain.defaults.agent or next(iter(zoo_names(self.domain)), ""),
-            novelty=self.novelty or domain.defaults.novelty,
-            rule=check_name("rule", self.rule or domain.defaults.rule, RULES),
-            space=check_name("space", self.space or domain.defaults.space, SPACES),
-            score=check_name("score", self.score or domain.defaults.score, domain.scores),
-            options=read_options(self.method, methods.get(self.method), self.options),
+            score=adaptation.score,
+            detector=adaptation.detector,
+            options=dict(adaptation.options),
         )
         if full.novelty not in ("all", "none"):
             full = replace(full, novelty=domain.novelty(full.novelty).name)
@@ -74,10 +65,14 @@ class RunSpec:
         return full
 
     @property
-    def kind(self) -> type[Domain]:
-        """The world, with the parameters that its novelties change."""
-        domain: type[Domain] = find_domain(self.domain)
-        return domain.for_novelties(self.novelty_names)
+    def adaptation(self) -> AdaptationSpec:
+        """How the agent adapts."""
+        return AdaptationSpec(self.method, self.score, self.detector, self.options, self.guard)
+
+    @property
+    def domain_spec(self) -> DomainSpec:
+        """The domain, with the parameters that its novelties change."""
+        return find_domain(self.domain).for_novelties(self.novelty_names)
 
     @property
     def novelty_names(self) -> list[str]:
@@ -122,14 +117,14 @@ class TrialSpec:
         """The parameters of the changed world; None where nothing changes."""
         if self.novelty == "none":
             return None
-        domain = self.run.kind
+        domain = self.run.domain_spec
         return domain.novelty(self.novelty).sample(self.stream("novelty"), domain.parameters, self.run.strength)
 
     def setting(self) -> Mapping[str, float] | None:
         """The parameters of the world before the change, where they are not the defaults."""
         if self.novelty == "none":
             return None
-        return self.run.kind.novelty(self.novelty).setting or None
+        return self.run.domain_spec.novelty(self.novelty).setting or None
 
     def skipped(self) -> int:
         """How many of the episodes before the novelty this trial leaves out: its first ones."""
@@ -143,9 +138,6 @@ class TrialSpec:
 
 def options_hash(run: RunSpec) -> str:
     """Eight letters that differ where any option of the run differs that the id does not name."""
-    rest: Mapping[str, Any] = {
-        name: getattr(run, name) for name in ("strength", "rule", "space", "score", "detector", "protocol", "options")
-    }
-    if run.guard:
-        rest = {**rest, "guard": True}
-    return hashlib.sha256(msgspec.json.encode(rest, order="sorted")).hexdigest()[:8]
+    names = ("strength", "score", "detector", "protocol", "options", "guard")
+    stated = {name: getattr(run, name) for name in names if getattr(run, name)}
+    return hashlib.sha256(msgspec.json.encode(stated, order="sorted")).hexdigest()[:8]

@@ -11,12 +11,12 @@ from nappingrl.domains.angrybirds import layout
 from nappingrl.domains.angrybirds.ground_truth.state import ground_truth
 from nappingrl.domains.angrybirds.levels.templates import LEVELS, TEMPLATES, make_level
 from nappingrl.domains.angrybirds.novelties import KINDS, PAPER, make_change
-from nappingrl.domains.base import Defaults, Domain, Solved
+from nappingrl.domains.base import Domain
 from nappingrl.domains.canvas import Canvas
 from nappingrl.errors import BadSpecError
 from nappingrl.novelties.novelty import Novelty
 from nappingrl.score import Score
-from nappingrl.types import Actions, Flags, Floats, Observations, Rows
+from nappingrl.types import Actions, Defaults, DomainSpec, Flags, Floats, Observations, Rows, Solved
 
 if TYPE_CHECKING:
     from nappingrl.domains.angrybirds.physics.world import World
@@ -59,45 +59,64 @@ def _destroyed(obs: Observations, obs2: Observations, column: int) -> Floats:
     return layout.decode_counts(obs, column) - layout.decode_counts(obs2, column)
 
 
+_SCORES = (
+    Score("goal", _goals, 1.0, inf, "things destroyed that must be, and 1 for the level", _goals_left),
+    Score("paper", _pigs, 1.0, inf, "pigs destroyed by the shot"),
+)
+
+
+def _mask(observations: Observations) -> NDArray[np.bool_]:
+    """Only objects on the screen can be aimed at."""
+    return np.repeat(layout.occupied(observations), aim.PER_OBJECT, axis=1)
+
+
+def _won(lengths: Rows, terminated: Flags, returns: Floats) -> Flags:
+    """The level was passed."""
+    return returns > 0
+
+
+def _describe(observation: NDArray[np.floating[Any]]) -> str:
+    """A rough description: how many targets look like pigs, whether there is TNT or an unknown object."""
+    level = layout.decode(observation)
+    n_pigs = len(level.of_kind("pig"))
+    words = [f"{n_pigs} pig" + "s" * (n_pigs != 1)]
+    words += ["TNT"] * bool(level.of_kind("tnt")) + ["something unknown"] * bool(level.of_kind("other"))
+    return f"{', '.join(words)}; {level.birds} bird" + "s" * (level.birds != 1)
+
+
 class AngryBirds(Domain):
     """A batch of levels, each with a world of its own."""
 
-    name = "angrybirds"
-    env_id = "nappingrl/AngryBirds-v0"
-    title = "Angry Birds"
-    parameters = {"template": ANY_TEMPLATE} | {_parameter(name): 0.0 for name in KINDS}
-    observation_names = layout.OBSERVATION_NAMES
-    observation_words = tuple((f"no {name}", name) for name in layout.OBSERVATION_NAMES)
-    observation_low = np.full(layout.N_OBSERVATIONS, -4.0, np.float32)
-    observation_high = np.full(layout.N_OBSERVATIONS, 8.0, np.float32)
-    observation_centre = np.zeros(layout.N_OBSERVATIONS)
-    observation_scale = np.ones(layout.N_OBSERVATIONS)
-    action_names = aim.ACTION_NAMES
-    horizon = 5
-    return_range = (0.0, 1.0)
-    solved = Solved("return", 0.8)
-    n_reset_draws = 2
-    frames_per_second = 2
-    novelties = {name: _novelty(name) for name in PAPER}  # noqa: RUF012
-    scores = {  # noqa: RUF012
-        score.name: score
-        for score in (
-            Score(
-                "goal", _goals, 1.0, inf, "things destroyed that must be, and 1 for the level", _at_the_first,
-                _goals_left,
-            ),
-            Score("paper", _pigs, 1.0, inf, "pigs destroyed by the shot", _at_the_first),
-        )
-    }  # fmt: skip
-    detector_limits = (0.7, inf)
-    order = aim.candidate_order()
-    defaults = Defaults(
-        agent="dqn", novelty="taller-slingshot", score="goal", rule="text", space="embedding", detector="given",
-        protocol="1..40+40",
+    spec = DomainSpec(
+        observation_low=np.full(layout.N_OBSERVATIONS, -4.0, np.float32),
+        observation_high=np.full(layout.N_OBSERVATIONS, 8.0, np.float32),
+        observation_centre=np.zeros(layout.N_OBSERVATIONS),
+        observation_scale=np.ones(layout.N_OBSERVATIONS),
+        observation_names=layout.OBSERVATION_NAMES,
+        describe_state=_describe,
+        n_actions=len(aim.ACTION_NAMES),
+        action_names=aim.ACTION_NAMES,
+        action_order=aim.candidate_order(),
+        action_mask=_mask,
+        horizon=5,
+        return_range=(0.0, 1.0),
+        return_limits=(0.7, inf),
+        won=_won,
+        solved=Solved("return", 0.8),
+        parameters={"template": ANY_TEMPLATE} | {_parameter(name): 0.0 for name in KINDS},
+        n_reset_draws=2,
+        frames_per_second=2,
+        novelties={name: _novelty(name) for name in PAPER},
+        scores={score.name: score for score in _SCORES},
+        controllers={score.name: _at_the_first for score in _SCORES},
+        defaults=Defaults(
+            agent="dqn", novelty="taller-slingshot", score="goal", detector="given", protocol="1..40+40",
+            options={"rule": "text", "space": "embedding"},
+        ),
     )  # fmt: skip
 
-    def __init__(self, n: int) -> None:
-        super().__init__(n)
+    def __init__(self, n: int, spec: DomainSpec | None = None) -> None:
+        super().__init__(n, spec)
         self.levels = (0, LEVELS)
         """Which numbers of each template may come, from-to; a training may keep some for later."""
         self.plays_out = False
@@ -112,7 +131,7 @@ class AngryBirds(Domain):
 
         names, (first, last) = list(TEMPLATES), self.levels
         for row, (which, number) in zip(rows.tolist(), uniforms.tolist(), strict=True):
-            parameters = dict(zip(self.parameters, self._parameters[row].tolist(), strict=True))
+            parameters = dict(zip(self.spec.parameters, self._parameters[row].tolist(), strict=True))
             template = parameters.pop("template")
             if template not in range(len(names) + 1):
                 raise BadSpecError(f"template {template:g} of angrybirds; allowed: 0 (any), 1 to {len(names)}")
@@ -151,25 +170,6 @@ class AngryBirds(Domain):
         world = self.world(row)
         self._targets[row].update(ground_truth(world.scene()))
         self._observations[row] = self._targets[row].observe(world.pigs_left, world.goals_left)
-
-    @classmethod
-    def mask(cls, observations: Observations) -> NDArray[np.bool_]:
-        """Only what is there can be aimed at."""
-        return np.repeat(layout.occupied(observations), aim.PER_OBJECT, axis=1)
-
-    @staticmethod
-    def won(lengths: Rows, terminated: Flags, returns: Floats) -> Flags:
-        """The level was passed."""
-        return returns > 0
-
-    @classmethod
-    def describe(cls, observation: NDArray[np.floating[Any]]) -> str:
-        """A rough description: how many targets look like pigs, whether there is TNT or an unknown object."""
-        level = layout.decode(observation)
-        n_pigs = len(level.of_kind("pig"))
-        words = [f"{n_pigs} pig" + "s" * (n_pigs != 1)]
-        words += ["TNT"] * bool(level.of_kind("tnt")) + ["something unknown"] * bool(level.of_kind("other"))
-        return f"{', '.join(words)}; {level.birds} bird" + "s" * (level.birds != 1)
 
     def draw(self, row: int, canvas: Canvas) -> None:
         """The screen."""

@@ -45,10 +45,11 @@ class Foresight(Method):
 
     detector = "residual"
     learns_from_others = True
+    can_be_saved = True
 
     def __init__(self, agent: Agent, info: MethodInfo, n: int) -> None:
         super().__init__(agent, info, n)
-        if info.domain is None or len(info.domain.observation_low.shape) != 1:
+        if not info.domain.name or len(info.domain.observation_low.shape) != 1:
             raise BadSpecError(
                 "method 'foresight' needs to know its world, and observations that are one row of numbers: give domain="
             )

@@ -12,30 +12,37 @@ from nappingrl.errors import BadSpecError
 from nappingrl.methods.base import Method, MethodInfo, Option
 from nappingrl.methods.contexts import ContextMemory, Learned
 from nappingrl.methods.napping.candidates import LocalCandidates
-from nappingrl.methods.napping.principles import Principles
-from nappingrl.methods.napping.space import Space
-from nappingrl.score import Score
-from nappingrl.types import Actions, Decision, Flags, Floats, Keys, Observations, Rows, Transition
+from nappingrl.methods.napping.principles import RULES, Principles
+from nappingrl.methods.napping.space import SPACES, Space
+from nappingrl.types import Actions, Decision, Flags, Keys, Observations, Rows, Transition
 
 
 class Napping(Method):
     """Adaptation principles over `space`: the agent's embedding, or the standardised observation."""
 
+    takes_score = True
+    can_be_saved = True
     options: ClassVar[Mapping[str, Option]] = {
+        "rule": Option("revised", "reading of the update, see docs/method.md; default: the domain's", RULES),
+        "space": Option(
+            "embedding",
+            "where regions live: the agent's embedding or the raw observation; default: the domain's",
+            SPACES,
+        ),
         "choice": Option(
             "paper",
-            "how an open principle tries its candidates: as in the paper (at random, or in the order that the world "
-            "has), at random, or in the agent's own order",
+            "how an open principle tries its candidates: as in the paper (at random, or in the domain's order), at "
+            "random, or in the agent's order of preference",
             ("paper", "random", "preference"),
         ),
         "search": Option(
             "any",
-            "which sites the nearest one is sought among: all (the paper), or those with the agent's action",
+            "sites among which the nearest is searched: all (the paper), or those with the same wanted action",
             ("any", "same-key"),
         ),
         "layer": Option(
             None,
-            "number of the hidden layer that is the embedding, 1 = the first; default: the last",
+            "hidden layer that serves as embedding, 1 = the first; default: the last",
             low=1,
             is_whole=True,
         ),
@@ -46,11 +53,13 @@ class Napping(Method):
         super().__init__(agent if layer is None else agent.at_layer(int(layer)), info, n)
         agent = self.agent
         self._choice = self.option("choice")
-        self._space = Space(agent, info)
+        self._space = Space(agent, info.domain, self.option("space"))
         is_same_key = self.option("search") == "same-key"
         self.local = _local(agent, self._choice)
         n_choices = agent.n_actions if self.local is None else self.local.n
-        self.principles = Principles(n, n_choices, self._space.dim, info.rule, self._space.situation_dim, is_same_key)
+        self.principles = Principles(
+            n, n_choices, self._space.dim, self.option("rule"), self._space.situation_dim, is_same_key
+        )
         self._regions = np.full(n, -1)
         self._chosen = np.zeros(n, np.int64)  # numbers of local candidates
         self.contexts = ContextMemory(n, self.principles.table, self._put_back, self.principles.forget)
@@ -80,7 +89,7 @@ class Napping(Method):
             as_wanted, sensible = np.zeros(len(rows), np.int64), self.local.sensible(decision.actions)
             self._chosen[rows], self._regions[rows] = self.principles.select(rows, points, as_wanted, None, sensible)
             return self.local.take(decision.actions, self._chosen[rows])
-        order, mask = self._order(decision), self.info.mask(observations) if self.info.mask is not None else None
+        order, mask = self._order(decision), self.mask(observations)
         actions, self._regions[rows] = self.principles.select(rows, points, decision.actions, order, mask)
         return actions
 
@@ -88,8 +97,8 @@ class Napping(Method):
         """In which order candidates are tried, per row; None: at random."""
         if self._choice == "preference":
             return np.argsort(-decision.preferences, axis=1, kind="stable")
-        if self._choice == "paper" and self.info.order is not None:
-            return self.info.order[decision.actions]
+        if self._choice == "paper" and self.info.domain.action_order is not None:
+            return self.info.domain.action_order[decision.actions]
         return None
 
     def learn(self, rows: Rows, transition: Transition, detected: Flags) -> None:
@@ -98,7 +107,7 @@ class Napping(Method):
             return
         t, at = transition, slice(None) if detected.all() else detected
         observations = take(t.observations, at)
-        scores = score_of(self.info.score, t, at)
+        scores = self.scores_of(t, at)
         rows, wanted, executed = rows[at], t.decision.actions[at], t.actions[at]
         if self.local is not None:
             executed = self.local.number_of(wanted, executed, self._chosen[rows])
@@ -110,8 +119,8 @@ class Napping(Method):
             executed,
             self._regions[rows],
             scores,
-            self.info.score.threshold,
-            self.info.score.suprema(observations),
+            self.score.threshold,
+            self.score.suprema(observations),
             self._space.situations(observations),
         )
 
@@ -151,11 +160,3 @@ def _local(agent: Agent, choice: str) -> LocalCandidates | None:
     if choice == "preference":
         raise BadSpecError(f"option choice=preference needs discrete actions; those of agent {agent.name} are numbers")
     return LocalCandidates(agent.action_low, agent.action_high)
-
-
-def score_of(score: Score, transition: Transition, at: Any = slice(None)) -> Floats:
-    """The scores of some rows of a transition."""
-    t = transition
-    return score(
-        take(t.observations, at), t.actions[at], take(t.next_observations, at), t.rewards[at], t.terminated[at]
-    )

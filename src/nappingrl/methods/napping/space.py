@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from nappingrl.agents.base import Agent
 from nappingrl.errors import BadAgentError, BadSpecError, check_name
-from nappingrl.methods.base import MethodInfo
-from nappingrl.types import Decision, Observations
+from nappingrl.types import Decision, DomainSpec, Observations
 
 SPACES = ("embedding", "raw")
 MAX_SITUATION = 256
@@ -16,12 +15,13 @@ MAX_SITUATION = 256
 
 
 class Space:
-    """The points of one agent in one world."""
+    """The points of one agent in one domain."""
 
-    def __init__(self, agent: Agent, info: MethodInfo) -> None:
-        self._info = info
-        self._is_raw = check_name("space", info.space, SPACES) == "raw"
-        observation_dim = math.prod(info.observation_shape) if info.observation_shape else 0
+    def __init__(self, agent: Agent, domain: DomainSpec, space: str) -> None:
+        self._centre, self._scale = domain.centre, domain.scale
+        self._is_raw = check_name("space", space, SPACES) == "raw"
+        shape = domain.observation_low.shape
+        observation_dim = math.prod(shape) if shape else 0
         if not self._is_raw and not agent.embedding_dim:
             raise BadAgentError(f"agent {agent.name} has no embedding; space 'embedding' needs one, use space='raw'")
         if self._is_raw and not observation_dim:
@@ -34,7 +34,7 @@ class Space:
         """Where m observations lie, (m, dim)."""
         if not self._is_raw:
             return decision.model_states
-        centred = (observations - self._info.observation_centre) / self._info.observation_scale
+        centred = (observations - self._centre) / self._scale
         return centred.reshape(len(observations), -1).astype(np.float32)
 
     def situations(self, observations: Observations) -> Observations | None:

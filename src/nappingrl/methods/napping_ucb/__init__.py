@@ -16,7 +16,7 @@ from nappingrl.agents.base import Agent
 from nappingrl.agents.observations import take
 from nappingrl.methods.base import Method, MethodInfo, Option
 from nappingrl.methods.contexts import ContextMemory
-from nappingrl.methods.napping import score_of
+from nappingrl.methods.napping import Napping
 from nappingrl.methods.napping.space import Space
 from nappingrl.methods.napping_ucb.cells import Cells
 from nappingrl.methods.napping_ucb.threshold import Calibration
@@ -28,7 +28,10 @@ class NappingUcb(Method):
     """Statistics of actions over the cells of `space`, in force where the world is believed to be another."""
 
     needs_discrete = True
+    takes_score = True
+    can_be_saved = True
     options: ClassVar[Mapping[str, Option]] = {
+        "space": Napping.options["space"],
         "false_rate": Option(
             0.05,
             "share of steps at which the agent's own action would count as failing in the unchanged world, at most",
@@ -42,12 +45,12 @@ class NappingUcb(Method):
 
     def __init__(self, agent: Agent, info: MethodInfo, n: int) -> None:
         super().__init__(agent, info, n)
-        self._space = Space(self.agent, info)
+        self._space = Space(self.agent, info.domain, self.option("space"))
         self.cells = Cells(
             n, self.agent.n_actions, self._space.dim, self._space.situation_dim, int(self.option("min_visits")),
             float(self.option("explore")),
         )  # fmt: skip
-        self.calibration = Calibration(n, info.score, float(self.option("false_rate")))
+        self.calibration = Calibration(n, self.score, float(self.option("false_rate")))
         self._streams = Streams(n)
         self._at = np.full(n, -1)  # the cell that the last action was taken from
         self.contexts = ContextMemory(n, self.cells.state, self.cells.restore, self.cells.forget)
@@ -75,11 +78,11 @@ class NappingUcb(Method):
             self._at[rows] = -1
             return decision.actions
         wanted = decision.actions
-        if self.info.order is not None:
-            order = self.info.order[wanted]
+        if self.info.domain.action_order is not None:
+            order = self.info.domain.action_order[wanted]
         else:
             order = np.argsort(-decision.preferences, axis=1, kind="stable")
-        mask = self.info.mask(observations) if self.info.mask is not None else None
+        mask = self.mask(observations)
         actions, self._at[rows] = self.cells.select(
             rows, self._space.points(observations, decision), wanted, order, self.calibration.threshold(rows), mask
         )
@@ -88,7 +91,7 @@ class NappingUcb(Method):
     def learn(self, rows: Rows, transition: Transition, detected: Flags) -> None:
         """Before the novelty watch what the agent scores, after it learn what each action scores."""
         super().learn(rows, transition, detected)
-        t, scores = transition, score_of(self.info.score, transition)
+        t, scores = transition, self.scores_of(transition)
         known = self.contexts.current[rows] == 0
         if known.any():
             self.calibration.watch(rows[known], scores[known])
@@ -96,7 +99,7 @@ class NappingUcb(Method):
             return
         points = self._space.points(t.observations, t.decision)[detected]
         observations, rows, scores = take(t.observations, detected), rows[detected], scores[detected]
-        suprema = self.info.score.suprema(observations)
+        suprema = self.score.suprema(observations)
         fails = self.calibration.judge(rows, scores, suprema, self._streams.uniform(rows))
         self.cells.update(
             rows, points, t.decision.actions[detected], t.actions[detected], self._at[rows], scores,

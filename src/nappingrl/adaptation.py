@@ -1,0 +1,147 @@
+"""One adaptation loop: a method and a detector in lock step, for trials, `NappingAgent` and whatever comes next."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nappingrl.agents.base import Agent
+from nappingrl.detectors.base import Detector
+from nappingrl.errors import BadSpecError, check_name
+from nappingrl.methods.base import Method, MethodInfo, read_options
+from nappingrl.methods.guard import GuardedMethod
+from nappingrl.registry import detectors, methods
+from nappingrl.score import Score
+from nappingrl.types import Actions, Decision, DomainSpec, Flags, Floats, Keys, Observations, Rows, Transition
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptationSpec:
+    """Which method adapts, judged by which score, started by which detector; empty names mean: the default."""
+
+    method: str = "napping"
+    score: str = ""
+    detector: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Options of the method."""
+    guard: bool = False
+    """Whether the frozen agent takes over where adaptation does not pay."""
+
+    def resolve(self, domain: DomainSpec) -> "AdaptationSpec":
+        """Checked, with every default filled in; what the method does not take stays empty."""
+        method_class: type[Method] = methods.get(self.method)
+        detector = self.detector or method_class.detector or domain.defaults.detector
+        check_name("detector", detector, detectors.names())
+        if detectors.get(detector).needs_domain and not domain.name:
+            raise BadSpecError(f"detector '{detector}' must know the domain's spaces: give domain=, such as an env id")
+        usual = {name: value for name, value in domain.defaults.options.items() if name in method_class.options}
+        return replace(
+            self,
+            score=self._resolve_score(method_class, domain),
+            detector=detector,
+            options=read_options(self.method, usual | dict(self.options), stated=usual),
+        )
+
+    def _resolve_score(self, method_class: type[Method], domain: DomainSpec) -> str:
+        if method_class.takes_score:
+            return check_name("score", self.score or domain.defaults.score, domain.scores)
+        if self.score:
+            self._refuse_score()
+        return ""
+
+    def _refuse_score(self) -> None:
+        takers = [name for name in methods.names() if methods.get(name).takes_score]
+        raise BadSpecError(f"method '{self.method}' takes no score; methods that do: {', '.join(takers)}")
+
+    def build(
+        self, agent: Agent, domain: DomainSpec, n: int, score: Score | None = None, detector: Detector | None = None
+    ) -> "Adaptation":
+        """The adaptation of n trials; `score` and `detector` take the place of those that the spec names."""
+        method_class: type[Method] = methods.get(self.method)
+        if score is None and self.score:
+            score = domain.scores[self.score]
+        elif score is not None and not method_class.takes_score:
+            self._refuse_score()
+        oracle = domain.make_oracle() if method_class.is_privileged else None
+        method = method_class(agent, MethodInfo(domain, score, self.options, oracle), n)
+        if detector is None:
+            detector_class: type[Detector] = detectors.get(self.detector)
+            detector = detector_class.for_domain(n, domain)
+        return Adaptation(GuardedMethod(method) if self.guard else method, detector, method_class.is_privileged)
+
+
+class Adaptation:
+    """The method and the detector of n trials. `act`, then `observe`, at every step; `end_episode` at every end."""
+
+    def __init__(self, method: Method, detector: Detector, is_privileged: bool = False) -> None:
+        self.method, self.detector = method, detector
+        self.is_privileged = is_privileged
+        """Whether the method may be told the true parameters."""
+        self.contexts = np.zeros(method.n, np.int64)
+        """What the detector believes, by trial; 0: as before the novelty."""
+        self._detects_within_episodes = type(detector).step is not Detector.step
+
+    def start(self, rows: Rows, keys: Keys, first_episode: int) -> None:
+        """Begin a new trial in `rows`; episodes count from `first_episode` (negative: before the novelty)."""
+        self.method.start(rows, keys)
+        self.contexts[rows] = 0
+        self.detector.start(rows, first_episode)
+
+    def act(self, rows: Rows, observations: Observations) -> tuple[Actions, Decision]:
+        """The actions to execute, and what the frozen agent wanted."""
+        decision = self.method.forward(rows, observations)
+        return self.method.act(rows, observations, decision), decision
+
+    def begin_phase(self, rows: Rows, is_novel: bool) -> None:
+        """The protocol's truth about the episodes that follow; only the detector `given` listens."""
+        self.detector.begin_phase(rows, is_novel)
+
+    def begin_episode(self, rows: Rows) -> Rows:
+        """An episode begins in `rows`; returns the rows where the detector has just raised an alarm."""
+        return self._notice(rows)
+
+    def observe(self, rows: Rows, transition: Transition) -> Rows:
+        """Learn from one step; returns the rows where the detector has just raised an alarm."""
+        alarmed = rows[:0]
+        if self._detects_within_episodes:
+            self.detector.step(rows, transition)
+            alarmed = self._notice(rows)
+        self.method.learn(rows, transition, self.contexts[rows] > 0)
+        return alarmed
+
+    def end_episode(self, rows: Rows, returns: Floats, next_episodes: Rows) -> None:
+        """An episode ended in `rows`; the method hears of an alarm when the next one begins."""
+        self.method.end_episode(rows)
+        self.detector.end_episode(rows, returns, next_episodes)
+
+    def discard_episode(self, rows: Rows) -> None:
+        """Forget the unfinished episode of `rows`."""
+        self.method.discard_episode(rows)
+        self.detector.discard_episode(rows)
+
+    def switch_context(self, row: int, context: int) -> None:
+        """Make the detector believe in a context."""
+        self.detector.context[row] = context
+        self._notice(np.array([row]))
+
+    def _notice(self, rows: Rows) -> Rows:
+        """Tell the method where the detector changed its belief; returns the rows that left the original context."""
+        changed: Rows = rows[self.detector.context[rows] != self.contexts[rows]]
+        if not len(changed):
+            return changed
+        alarmed: Rows = changed[self.contexts[changed] == 0]
+        self.contexts[changed] = self.detector.context[changed]
+        self.method.on_context_change(changed, self.contexts[changed])
+        return alarmed
+
+    def detected(self, rows: Rows) -> Flags:
+        """Where the detector believes in a changed context."""
+        flags: Flags = self.contexts[rows] > 0
+        return flags
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Everything learned, as named arrays."""
+        arrays = {f"detector/{name}": array for name, array in self.detector.state().items()}
+        return arrays | {f"method/{name}": array for name, array in self.method.state().items()}

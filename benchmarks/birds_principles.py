@@ -31,7 +31,7 @@ def play(env, agent, params, seed):
     actions, ended = [], False
     while not ended:
         action, _ = agent.predict(observation)
-        actions.append(AngryBirds.action_names[int(action)])
+        actions.append(AngryBirds.spec.action_names[int(action)])
         observation, _, terminated, truncated, info = env.step(action)
         ended = terminated or truncated
     return info["status"] == "won", actions
@@ -92,7 +92,7 @@ def main() -> None:
         _, frozen, shots = trial(name, args.agent, "never", params, args.episodes)
         agent, won, _ = trial(name, args.agent, "given", params, args.episodes)
         rules = "; ".join(str(rule) for rule in agent.explain()[:3])
-        changed = AngryBirds.novelties[name].description
+        changed = AngryBirds.spec.novelties[name].description
         print(
             f"| {name} | {changed} | {sum(frozen)} of {len(frozen)}, {shots.most_common(1)[0][0]} "
             f"| {sum(won[-10:])} | {rules} |",

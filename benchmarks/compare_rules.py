@@ -9,7 +9,6 @@ from pathlib import Path
 
 from nappingrl.agents import load, zoo_names
 from nappingrl.domains import find_domain
-from nappingrl.domains.base import Domain
 from nappingrl.methods.napping.principles import RULES
 from nappingrl.methods.napping.space import SPACES
 from nappingrl.registry import domains
@@ -17,9 +16,10 @@ from nappingrl.report.page.summary import table_digits
 from nappingrl.report.summary import Summary, summarise_folder
 from nappingrl.trials.runner import default_workers, run_into
 from nappingrl.trials.spec import RunSpec
+from nappingrl.types import DomainSpec
 
 
-def settings(domain: type[Domain]) -> Iterator[dict[str, str]]:
+def settings(domain: DomainSpec) -> Iterator[dict[str, str]]:
     """Frozen; every rule in every space with the default score; every other score with the defaults."""
     yield {"method": "frozen"}
     for rule in RULES:
@@ -57,7 +57,7 @@ def main() -> None:
     parser.add_argument("--novelty", default="")
     parser.add_argument("--out", type=Path, default=Path("runs/compare"))
     arguments = parser.parse_args()
-    domain: type[Domain] = find_domain(arguments.domain)
+    domain: DomainSpec = find_domain(arguments.domain)
     head = ["agent", "method", "rule, space, score", "last 10", "solved", "failed"]
     head += ["median 200 at"] if arguments.domain == "cartpole" else []
     head.append("regions")

@@ -25,7 +25,6 @@ from command_line import napping  # noqa: E402, F401
 from nappingrl.agents.base import Agent  # noqa: E402
 from nappingrl.agents.mlp import Layer, MlpAgent  # noqa: E402
 from nappingrl.domains import find_domain  # noqa: E402
-from nappingrl.domains.base import Domain  # noqa: E402
 
 HIDDEN = 8
 BALANCE = (0.05, 0.1, 1.0, 0.3)
@@ -64,9 +63,9 @@ def _mountaincar_agent() -> MlpAgent:
 
 def _birds_agent() -> MlpAgent:
     """Aims at the first object, low: passes own levels before the novelty."""
-    kind: type[Domain] = find_domain("angrybirds")
+    spec = find_domain("angrybirds")
     return MlpAgent(
-        "first-low", line_layers((0.0,) * len(kind.observation_names), len(kind.action_names), bias=-1.0), "tanh"
+        "first-low", line_layers((0.0,) * len(spec.observation_names), len(spec.action_names), bias=-1.0), "tanh"
     )
 
 
@@ -79,13 +78,13 @@ def make_agent(domain: str) -> Agent:
     """A deterministic agent for any registered domain: hand-made where there is one, else of random weights."""
     if domain in _HAND_MADE:
         return _HAND_MADE[domain]()
-    kind: type[Domain] = find_domain(domain)
+    spec = find_domain(domain)
     rng = np.random.default_rng(7)
-    sizes = (int(np.prod(kind.observation_low.shape)), HIDDEN, len(kind.action_names))
+    sizes = (int(np.prod(spec.observation_low.shape)), HIDDEN, len(spec.action_names))
     layers = [
         (rng.normal(size=(a, b)).astype(np.float32), rng.normal(size=b).astype(np.float32)) for a, b in pairwise(sizes)
     ]
-    return MlpAgent("random", layers, "tanh", observation_shape=kind.observation_low.shape)
+    return MlpAgent("random", layers, "tanh", observation_shape=spec.observation_low.shape)
 
 
 @pytest.fixture

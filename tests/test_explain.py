@@ -91,7 +91,7 @@ def test_no_principles_no_rules() -> None:
     ],
 )
 def test_cartpole_in_words(angle: float, speed: float, words: str) -> None:
-    assert CartPole.describe(np.array([0.0, 0.0, angle, speed])) == words
+    assert CartPole.spec.describe(np.array([0.0, 0.0, angle, speed])) == words
 
 
 @pytest.mark.parametrize(
@@ -105,4 +105,4 @@ def test_cartpole_in_words(angle: float, speed: float, words: str) -> None:
     ],
 )
 def test_mountaincar_in_words(position: float, velocity: float, words: str) -> None:
-    assert MountainCar.describe(np.array([position, velocity])) == words
+    assert MountainCar.spec.describe(np.array([position, velocity])) == words

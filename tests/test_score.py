@@ -60,14 +60,14 @@ def test_reward_score() -> None:
 )
 def test_push_back(k: float, angle: float, speed: float, following: float, expected: float) -> None:
     """-sgn(theta + k w)(w' - w)."""
-    score = CartPole.scores[f"push-back-{k:g}"]
+    score = CartPole.spec.scores[f"push-back-{k:g}"]
     assert judge(score, [9, 9, angle, speed], 0, [-9, -9, 9, following]) == pytest.approx(expected)
     assert score.threshold == 0
     assert score.supremum == inf
 
 
 def test_terminal() -> None:
-    score = CartPole.scores["terminal"]
+    score = CartPole.spec.scores["terminal"]
     assert judge(score, [0] * 4, 0, [0] * 4, end=True) == -1
     assert judge(score, [0] * 4, 0, [0] * 4, end=False) == 1
     assert (score.threshold, score.supremum) == (0, 1)
@@ -75,9 +75,9 @@ def test_terminal() -> None:
 
 def test_angle_and_lean_must_drop() -> None:
     before, after = [0, 0, -0.2, 0.5], [0, 0, 0.1, -1.0]
-    assert judge(CartPole.scores["angle-drop"], before, 0, after) == pytest.approx(0.1)
-    assert judge(CartPole.scores["lean-drop-0.2"], before, 0, after) == pytest.approx(0.1 - 0.1)
-    assert judge(CartPole.scores["lean-drop-0.2"], [0, 0, 0.2, 0.5], 0, after) == pytest.approx(0.3 - 0.1)
+    assert judge(CartPole.spec.scores["angle-drop"], before, 0, after) == pytest.approx(0.1)
+    assert judge(CartPole.spec.scores["lean-drop-0.2"], before, 0, after) == pytest.approx(0.1 - 0.1)
+    assert judge(CartPole.spec.scores["lean-drop-0.2"], [0, 0, 0.2, 0.5], 0, after) == pytest.approx(0.3 - 0.1)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_angle_and_lean_must_drop() -> None:
 def test_with_velocity(action: int, velocity: float, expected: float) -> None:
     """(a - 1) sgn(v'), thre = sup = 1."""
     for name in ("with-velocity", "from-rest-right"):
-        score = MountainCar.scores[name]
+        score = MountainCar.spec.scores[name]
         assert judge(score, [0, 0.02], action, [0, velocity]) == expected
         assert (score.threshold, score.supremum) == (1, 1)
 
@@ -95,11 +95,11 @@ def test_with_velocity(action: int, velocity: float, expected: float) -> None:
 @pytest.mark.parametrize(("velocity", "expected"), [(0.01, 1), (-0.01, -1), (0.0, 0)])
 @pytest.mark.parametrize("action", [LEFT, COAST, RIGHT])
 def test_from_rest_the_car_must_start_right(action: int, velocity: float, expected: float) -> None:
-    assert judge(MountainCar.scores["from-rest-right"], [-0.5, 0.0], action, [-0.5, velocity]) == expected
+    assert judge(MountainCar.spec.scores["from-rest-right"], [-0.5, 0.0], action, [-0.5, velocity]) == expected
 
 
 def test_energy_and_speed_must_grow() -> None:
-    faster, energy = MountainCar.scores["faster"], MountainCar.scores["energy"]
+    faster, energy = MountainCar.spec.scores["faster"], MountainCar.spec.scores["energy"]
     assert judge(faster, [0, -0.02], 0, [0, 0.03]) == pytest.approx(0.01)
     assert judge(energy, [-0.5, -0.02], 0, [-0.5, 0.03]) == pytest.approx((0.03**2 - 0.02**2) / 2)
     climbed = 0.0025 / 3 * (np.sin(3 * 0.2) - np.sin(3 * -0.5))

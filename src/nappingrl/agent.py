@@ -1,6 +1,5 @@
 """NappingAgent: your trained agent plus adaptation, with SB3's predict()."""
 
-from collections.abc import Mapping
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, SupportsFloat
@@ -17,7 +16,14 @@ from nappingrl.agents.base import Agent, check_fit
 from nappingrl.agents.observations import are_equal, as_batch, as_column, length_of, take
 from nappingrl.detectors import Detector
 from nappingrl.domains import find_domain
-from nappingrl.errors import BadAgentError, BadObservationError, BadSpecError, check_name
+from nappingrl.errors import (
+    BadAgentError,
+    BadObservationError,
+    BadSpecError,
+    UnknownNameError,
+    check_name,
+    did_you_mean,
+)  # fmt: skip
 from nappingrl.explain import ReadableRule, summarise_principles
 from nappingrl.registry import methods
 from nappingrl.score import Eval, Score, reward_score
@@ -71,8 +77,9 @@ class NappingAgent:
         seed: int = 0,
         **method_options: Any,
     ) -> None:
+        known = find_domain(domain) if domain else None
         self.agent: Agent = load_agent(model, domain)
-        self.domain = find_domain(domain) if domain else _bare_domain(self.agent)
+        self.domain = known or _bare_domain(self.agent)
         _check_sizes(self.agent, n_envs, seed)
         if domain:
             check_fit(self.agent, self.domain)
@@ -141,7 +148,7 @@ class NappingAgent:
         observation: Array | dict[str, Array],
         state: State = None,
         episode_start: Array | None = None,
-        deterministic: bool = True,
+        deterministic: bool = False,
     ) -> tuple[Array, State]:
         """The action to execute: 0-d for one observation, (n,) for a batch of n; and `state` unchanged.
 
@@ -366,11 +373,11 @@ class ObservingWrapper(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 def _resolve(domain: DomainSpec, spec: AdaptationSpec) -> AdaptationSpec:
     """The complete spec; a misspelt argument gets the nearest one."""
-    declared: Mapping[str, Any] = methods.get(spec.method).options
-    every = {name for method in methods.names() for name in methods.get(method).options}
+    options = {name for method in methods.names() for name in methods.get(method).options}
     for name in spec.options:
-        if name not in every:
-            check_name("argument of NappingAgent", name, [*_ARGUMENTS, *declared])
+        hint = did_you_mean(name, [*_ARGUMENTS, *options])
+        if name not in options and any(argument in hint for argument in _ARGUMENTS):
+            raise UnknownNameError(f"unknown argument '{name}' of NappingAgent.{hint}")
     if methods.get(spec.method).is_privileged:
         raise BadSpecError(f"method '{spec.method}' needs the true parameters; it only runs in trials")
     return spec.resolve(domain)

@@ -54,7 +54,13 @@ def last_json(done: Done) -> dict[str, Any]:
 def test_list_names_everything(napping: Napping) -> None:
     done = napping("list")
     assert (done.status, done.err) == (0, "")
-    for name in [*domains.names(), *methods.names(), *detectors.names(), *CartPole.novelties, *CartPole.scores]:
+    for name in [
+        *domains.names(),
+        *methods.names(),
+        *detectors.names(),
+        *CartPole.spec.novelties,
+        *CartPole.spec.scores,
+    ]:
         assert name in done.out
     for name in ("printed", "text", "revised", "fallback", "embedding", "raw", "choice", "search", "layer", "epsilon"):
         assert name in done.out
@@ -65,7 +71,7 @@ def test_list_json(napping: Napping) -> None:
     assert set(found) == {"domains", "methods", "rules", "spaces", "detectors"}
     assert list(found["domains"]) == domains.names()
     assert set(found["domains"]["cartpole"]) == {"title", "origin", "agents", "novelties", "scores", "defaults"}
-    assert list(found["domains"]["cartpole"]["scores"]) == list(CartPole.scores)
+    assert list(found["domains"]["cartpole"]["scores"]) == list(CartPole.spec.scores)
     assert found["domains"]["cartpole"]["agents"] == agents.agent_names("cartpole")
     assert list(found["methods"]) == methods.names()
     keys = {"title", "role", "origin", "about", "options"}
@@ -121,7 +127,7 @@ def test_run_json_numbers_follow_from_the_rows(run_short: Callable[..., Done]) -
     returns = rows["return"].to_numpy().reshape(-1, 14)
     post, last = returns[:, 2:], returns[:, -10:].mean(axis=1)
     regions = rows["regions"].to_numpy().reshape(-1, 14)[:, -1]
-    assert len(returns) == 4 * len(CartPole.novelties)
+    assert len(returns) == 4 * len(CartPole.spec.novelties)
     assert found["median"] == pytest.approx(np.median(post, axis=0).tolist())
     assert found["mean"] == pytest.approx(post.mean(axis=0).tolist())
     assert found["pre_mean"] == pytest.approx(returns[:, :2].mean())
@@ -130,7 +136,7 @@ def test_run_json_numbers_follow_from_the_rows(run_short: Callable[..., Done]) -
     assert found["failed"] == (post <= 1).all(axis=1).sum()
     assert (found["regions_mean"], found["regions_max"]) == (pytest.approx(regions.mean()), regions.max())
     assert found["steps"] == rows["length"].sum()
-    assert list(found["by_novelty"]) == list(CartPole.novelties)
+    assert list(found["by_novelty"]) == list(CartPole.spec.novelties)
     gravity = rows.filter((pl.col("novelty") == "gravity") & (pl.col("episode") >= 2))
     assert found["by_novelty"]["gravity"]["last10_mean"] == pytest.approx(gravity["return"].mean())
 

@@ -11,9 +11,9 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
 from nappingrl.domains import find_domain
 from nappingrl.domains.as_env import DomainEnv, DomainVectorEnv
-from nappingrl.domains.base import Domain
 from nappingrl.errors import BadSpecError, UnknownNameError
 from nappingrl.registry import domains
+from nappingrl.types import DomainSpec
 
 IDS = [find_domain(name).env_id for name in domains.names()]
 VectorAny = VectorEnv[Any, Any, Any]
@@ -21,8 +21,8 @@ CARTPOLE = "nappingrl/CartPole-v0"
 GYMNASIUM = {CARTPOLE: "CartPole-v1", "nappingrl/MountainCar-v0": "MountainCar-v0"}
 
 
-def domain_from_env(env_id: str) -> type[Domain]:
-    return next(kind for name in domains.names() if (kind := find_domain(name)).env_id == env_id)
+def domain_from_env(env_id: str) -> DomainSpec:
+    return next(spec for name in domains.names() if (spec := find_domain(name)).env_id == env_id)
 
 
 def make(env_id: str, **options: Any) -> Any:
@@ -51,31 +51,31 @@ def test_sb3_check_env(env_id: str) -> None:
 
 @pytest.mark.parametrize("env_id", IDS)
 def test_made_by_id(env_id: str) -> None:
-    kind, env = domain_from_env(env_id), make(env_id)
+    spec, env = domain_from_env(env_id), make(env_id)
     assert isinstance(env.unwrapped, DomainEnv)
-    assert env.observation_space.shape == kind.observation_low.shape
-    assert env.action_space.n == len(kind.action_names)
+    assert env.observation_space.shape == spec.observation_low.shape
+    assert env.action_space.n == len(spec.action_names)
     observation, info = env.reset(seed=3)
     assert observation in env.observation_space
-    assert ("action_mask" in info) == (kind.mask(observation[None]) is not None)
+    assert ("action_mask" in info) == (spec.action_mask is not None)
     again, _ = env.reset(seed=3)
     np.testing.assert_array_equal(observation, again)
 
 
 @pytest.mark.parametrize("env_id", [env_id for env_id in IDS if "AngryBirds" not in env_id])  # ends with its birds
 def test_episode_is_cut_at_the_horizon(env_id: str) -> None:
-    kind, env = domain_from_env(env_id), make(env_id)
-    expert = kind.expert()
+    spec, env = domain_from_env(env_id), make(env_id)
+    expert = spec.make_oracle()
     observation, _ = env.reset(seed=0)
     plans = None if expert is None else expert.plan(env.unwrapped.domain.parameters_of(np.zeros(1, np.int64)))
     rest = {"mountaincar": 1, "crossroad": 4}
-    for t in range(1, kind.horizon + 1):
+    for t in range(1, spec.horizon + 1):
         # CartPole lasts as long as it is balanced, the others as long as nobody moves.
-        action = rest[kind.name] if kind.name in rest else expert.act(plans, observation[None], np.array([t - 1]))[0]
+        action = rest[spec.name] if spec.name in rest else expert.act(plans, observation[None], np.array([t - 1]))[0]
         observation, _, terminated, truncated, _ = env.step(action)
         # In CrossRoad being late is a failure, an end of the world's own.
-        assert terminated == (t == kind.horizon and kind.name == "crossroad")
-        assert truncated == (t == kind.horizon)
+        assert terminated == (t == spec.horizon and spec.name == "crossroad")
+        assert truncated == (t == spec.horizon)
 
 
 # ---- parameters ---------------------------------------------------------------------------------------------------
@@ -182,19 +182,19 @@ def test_frames_per_second_are_the_domain_s() -> None:
 
 @pytest.mark.parametrize("env_id", IDS)
 def test_make_vec_gives_the_batched_world(env_id: str) -> None:
-    kind = domain_from_env(env_id)
+    spec = domain_from_env(env_id)
     env = gymnasium.make_vec(env_id, num_envs=3)
     assert isinstance(env.unwrapped, DomainVectorEnv)
     assert env.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP
     observations, _ = env.reset(seed=0)
     assert observations in env.observation_space
-    assert observations.shape == (3, *kind.observation_low.shape)
-    assert len(np.unique(observations, axis=0)) == (3 if kind.n_reset_draws else 1)
+    assert observations.shape == (3, *spec.observation_low.shape)
+    assert len(np.unique(observations, axis=0)) == (3 if spec.n_reset_draws else 1)
     observations, rewards, terminated, truncated, info = env.step(env.action_space.sample())
     assert observations in env.observation_space
     assert [part.shape for part in (rewards, terminated, truncated)] == [(3,)] * 3
     assert terminated.dtype == truncated.dtype == np.bool_
-    masks = kind.mask(observations)
+    masks = None if spec.action_mask is None else spec.action_mask(observations)
     assert set(info) == (set() if masks is None else {"action_mask", "_action_mask"})
     np.testing.assert_array_equal(env.reset(seed=0)[0], env.reset(seed=0)[0])
 

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 import nappingrl  # noqa: F401  (registers the environments)
 from nappingrl.agents.base import Agent
 from nappingrl.domains import find_domain
-from nappingrl.domains.base import Domain
+from nappingrl.registry import detectors
 from nappingrl.trials.engine import Engine
 from nappingrl.trials.spec import RunSpec
+from nappingrl.types import DomainSpec
 
 LEFT, RIGHT, UP, DOWN, STAY = range(5)
 POSITIONS = (3, 8, 5, 7, 10, 1, 6, 2)
@@ -30,8 +31,8 @@ Cell = tuple[int, int]
 
 
 @pytest.fixture(scope="module")
-def kind() -> type[Domain]:
-    found: type[Domain] = find_domain("crossroad")
+def spec() -> DomainSpec:
+    found: DomainSpec = find_domain("crossroad")
     return found
 
 
@@ -111,9 +112,9 @@ def road_of(parameters: dict[str, float]) -> Road:
     return Road(*([parameters[f"{name}_{i}"] for i in range(1, 9)] for name in ("position", "speed")))
 
 
-def compare(kind: type[Domain], layouts: list[dict[str, float]], actions: NDArray[np.int64]) -> dict[str, int]:
+def compare(spec: DomainSpec, layouts: list[dict[str, float]], actions: NDArray[np.int64]) -> dict[str, int]:
     """Play the same actions here and there, all layouts in one batch; returns how often what was seen."""
-    world, rows = kind(len(layouts)), np.arange(len(layouts))
+    world, rows = spec.make(len(layouts)), np.arange(len(layouts))
     roads = [road_of(layout) for layout in layouts]
     for row, layout in enumerate(layouts):
         world.apply(rows[row : row + 1], layout)
@@ -138,7 +139,7 @@ def compare(kind: type[Domain], layouts: list[dict[str, float]], actions: NDArra
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_agrees_with_the_rules_over_random_layouts(kind: type[Domain], seed: int) -> None:
+def test_agrees_with_the_rules_over_random_layouts(spec: DomainSpec, seed: int) -> None:
     rng = np.random.default_rng(seed)
     reach = rng.choice([40, 150, 700], size=30)
     layouts = [parameters_of(rng.uniform(-20, 30, 8), rng.uniform(-r, r, 8)) for r in reach]
@@ -146,7 +147,7 @@ def test_agrees_with_the_rules_over_random_layouts(kind: type[Domain], seed: int
     chance = rng.choice([0.4, 0.9, 0.0], size=30)[:, None]
     weights = np.hstack([(1 - chance) * 0.25, (1 - chance) * 0.25, chance, (1 - chance) * 0.2, (1 - chance) * 0.3])
     actions = np.array([[rng.choice(5, p=weights[row]) for row in range(30)] for _ in range(110)])
-    counts = compare(kind, layouts, actions)
+    counts = compare(spec, layouts, actions)
     assert counts["steps"] == 3300
     assert counts["crossed"] > 0
     assert counts["hit"] > 100
@@ -155,10 +156,10 @@ def test_agrees_with_the_rules_over_random_layouts(kind: type[Domain], seed: int
 
 
 @pytest.mark.parametrize("novelty", list(find_domain("crossroad").novelties))
-def test_agrees_with_the_rules_in_every_novelty(kind: type[Domain], novelty: str) -> None:
+def test_agrees_with_the_rules_in_every_novelty(spec: DomainSpec, novelty: str) -> None:
     rng = np.random.default_rng(5)
-    layouts = [kind.novelties[novelty].sample(rng, kind.parameters) for _ in range(8)]
-    counts = compare(kind, layouts, rng.choice(5, size=(60, 8), p=[0.15, 0.15, 0.5, 0.05, 0.15]))
+    layouts = [spec.novelties[novelty].sample(rng, spec.parameters) for _ in range(8)]
+    counts = compare(spec, layouts, rng.choice(5, size=(60, 8), p=[0.15, 0.15, 0.5, 0.05, 0.15]))
     assert counts["hit"] > 5
 
 
@@ -169,15 +170,15 @@ def test_agrees_with_the_rules_in_every_novelty(kind: type[Domain], novelty: str
     actions=st.lists(st.integers(0, 4), min_size=5, max_size=60),
 )
 def test_agrees_with_the_rules_on_quarters_of_a_cell(
-    kind: type[Domain], positions: list[float], speeds: list[int], actions: list[int]
+    spec: DomainSpec, positions: list[float], speeds: list[int], actions: list[int]
 ) -> None:
     """Quarters are exact in binary, so that cars come to lie on whole cells again and again; up to 16 cells a step."""
-    compare(kind, [parameters_of(positions, speeds)], np.array(actions)[:, None])
+    compare(spec, [parameters_of(positions, speeds)], np.array(actions)[:, None])
 
 
-def test_the_world_before_the_novelty_follows_the_rules_for_all_steps(kind: type[Domain]) -> None:
+def test_the_world_before_the_novelty_follows_the_rules_for_all_steps(spec: DomainSpec) -> None:
     """Speeds are whole hundredths, cars come to lie on whole cells every few steps: rounding must not show."""
-    world, road = kind(14), Road(POSITIONS, SPEEDS)
+    world, road = spec.make(14), Road(POSITIONS, SPEEDS)
     rows = np.arange(14)
     world.reset(rows, np.zeros((14, 0)))
     wrong = []
@@ -195,8 +196,8 @@ def test_the_world_before_the_novelty_follows_the_rules_for_all_steps(kind: type
 class Player:
     """One world with named parameters."""
 
-    def __init__(self, kind: type[Domain], **parameters: float) -> None:
-        self.world = kind(1)
+    def __init__(self, spec: DomainSpec, **parameters: float) -> None:
+        self.world = spec.make(1)
         self.world.apply(ROW, parameters)
         self.world.reset(ROW, np.zeros((1, 0)))
 
@@ -220,15 +221,15 @@ def numbers(*values: float) -> list[float]:
     return [float(np.float32(value)) for value in values]
 
 
-def test_the_start_by_hand(kind: type[Domain]) -> None:
+def test_the_start_by_hand(spec: DomainSpec) -> None:
     """The car of row 1 covers columns 3 to 6: of what the player at column 7 sees, only the cell ahead to the left."""
-    assert Player(kind).see() == numbers(7 / 13, 0, 6 / 13, 1 / 9, *[-1] * 14)
-    assert kind.parameters == parameters_of(POSITIONS, SPEEDS)
-    assert (kind.horizon, kind.n_reset_draws, kind.action_names) == (100, 0, ("LEFT", "RIGHT", "UP", "DOWN", "STAY"))
+    assert Player(spec).see() == numbers(7 / 13, 0, 6 / 13, 1 / 9, *[-1] * 14)
+    assert spec.parameters == parameters_of(POSITIONS, SPEEDS)
+    assert (spec.horizon, spec.n_reset_draws, spec.action_names) == (100, 0, ("LEFT", "RIGHT", "UP", "DOWN", "STAY"))
 
 
-def test_the_first_steps_by_hand(kind: type[Domain]) -> None:
-    player = Player(kind)
+def test_the_first_steps_by_hand(spec: DomainSpec) -> None:
+    player = Player(spec)
     assert player.go(LEFT) == (0.0, False)
     # The car of row 1 went from 3 to 2.2: columns 2 to 5. The player is at column 6.
     assert player.see() == numbers(6 / 13, 0, 5 / 13, 1 / 9, *[-1] * 14)
@@ -242,18 +243,18 @@ def test_the_first_steps_by_hand(kind: type[Domain]) -> None:
     assert player.go(*[UP] * 6) == (1.0, True)
 
 
-def test_a_hit_before_the_novelty_by_hand(kind: type[Domain]) -> None:
+def test_a_hit_before_the_novelty_by_hand(spec: DomainSpec) -> None:
     """After five steps the car of row 1 is at -1, in the sixth it goes on to -1.8: columns 12, 13, 0, 1 and 2."""
-    assert Player(kind).go(*[LEFT] * 5, UP) == (-1.0, True), "column 2"
-    assert Player(kind).go(*[LEFT] * 4, STAY, UP) == (0.0, False), "column 3"
-    assert Player(kind).go(*[RIGHT] * 5, UP) == (-1.0, True), "column 12"
-    assert Player(kind).go(*[RIGHT] * 4, STAY, UP) == (0.0, False), "column 11"
+    assert Player(spec).go(*[LEFT] * 5, UP) == (-1.0, True), "column 2"
+    assert Player(spec).go(*[LEFT] * 4, STAY, UP) == (0.0, False), "column 3"
+    assert Player(spec).go(*[RIGHT] * 5, UP) == (-1.0, True), "column 12"
+    assert Player(spec).go(*[RIGHT] * 4, STAY, UP) == (0.0, False), "column 11"
 
 
-def near_cars(kind: type[Domain], **positions: float) -> tuple[list[int], list[float]]:
+def near_cars(spec: DomainSpec, **positions: float) -> tuple[list[int], list[float]]:
     """Which of the eight cells around (5, 2) are covered, and what is seen; cars stand still, at 9 unless told."""
     parameters = PARKED | {f"position_{i}": 9.0 for i in range(1, 9)} | positions
-    player = Player(kind, **parameters)
+    player = Player(spec, **parameters)
     player.go(LEFT, LEFT, UP, UP)
     seen = player.see()
     assert seen[:2] == numbers(5 / 13, 2 / 9)
@@ -279,35 +280,35 @@ def near_cars(kind: type[Domain], **positions: float) -> tuple[list[int], list[f
         ({"position_3": 6.0, "position_2": 1.5, "position_1": 1.0}, [2, 3, 5]),
     ],
 )
-def test_all_neighbours_in_their_order(kind: type[Domain], positions: dict[str, float], cells: list[int]) -> None:
+def test_all_neighbours_in_their_order(spec: DomainSpec, positions: dict[str, float], cells: list[int]) -> None:
     """The player is at (5, 2)."""
-    found, seen = near_cars(kind, **positions)
+    found, seen = near_cars(spec, **positions)
     assert found == cells
     expected = [((5 + dx) / 13, (2 + dy) / 9) if i in cells else (-1.0, -1.0) for i, (dx, dy) in enumerate(AROUND)]
     assert seen == numbers(*(number for pair in expected for number in pair))
 
 
-def test_a_car_right_behind(kind: type[Domain]) -> None:
+def test_a_car_right_behind(spec: DomainSpec) -> None:
     """It comes when the player has left: at 9.5, 8.5, then 7.5 and 6.5."""
-    player = Player(kind, **PARKED | {"position_1": 9.5, "speed_1": -100.0})
+    player = Player(spec, **PARKED | {"position_1": 9.5, "speed_1": -100.0})
     player.go(UP, UP)
     assert [i for i in range(8) if player.see()[3 + 2 * i] >= 0] == [6, 7]
     player.go(STAY)
     assert [i for i in range(8) if player.see()[3 + 2 * i] >= 0] == [5, 6, 7]
 
 
-def test_cells_outside_the_columns_are_never_covered(kind: type[Domain]) -> None:
+def test_cells_outside_the_columns_are_never_covered(spec: DomainSpec) -> None:
     """On the ring column 13 is beside column 0; for the player it is not."""
-    player = Player(kind, **PARKED | {"position_1": 10.0})
+    player = Player(spec, **PARKED | {"position_1": 10.0})
     player.go(*[LEFT] * 7)
     assert player.see() == numbers(0, 0, *[-1] * 16)
-    player = Player(kind, **PARKED)
+    player = Player(spec, **PARKED)
     player.go(*[RIGHT] * 6)
     assert player.see() == numbers(1, 0, *[-1] * 16)
 
 
-def test_clamped_at_the_sides_and_at_the_bottom(kind: type[Domain]) -> None:
-    player = Player(kind)
+def test_clamped_at_the_sides_and_at_the_bottom(spec: DomainSpec) -> None:
+    player = Player(spec)
     player.go(*[LEFT] * 6)
     assert player.place() == (1, 0)
     for _ in range(3):
@@ -319,7 +320,7 @@ def test_clamped_at_the_sides_and_at_the_bottom(kind: type[Domain]) -> None:
     assert player.place() == (13, 0)
     player.go(STAY)
     assert player.place() == (13, 0)
-    aside = Player(kind, **PARKED)
+    aside = Player(spec, **PARKED)
     aside.go(UP, UP, RIGHT, UP, DOWN, DOWN, LEFT, LEFT)
     assert aside.place() == (6, 1)
     aside.go(DOWN, DOWN)
@@ -352,46 +353,46 @@ def test_clamped_at_the_sides_and_at_the_bottom(kind: type[Domain]) -> None:
         (0.0, 1400.0, True),  # the whole ring
     ],
 )
-def test_hit_at_any_moment_of_the_move(kind: type[Domain], position: float, speed: float, is_hit: bool) -> None:
+def test_hit_at_any_moment_of_the_move(spec: DomainSpec, position: float, speed: float, is_hit: bool) -> None:
     """The player steps up to column 7 of row 1."""
-    player = Player(kind, **PARKED | {"position_1": position, "speed_1": speed})
+    player = Player(spec, **PARKED | {"position_1": position, "speed_1": speed})
     assert player.go(UP) == ((-1.0, True) if is_hit else (0.0, False))
 
 
 @pytest.mark.parametrize(("action", "is_hit"), [(STAY, True), (RIGHT, True), (LEFT, False), (UP, False), (DOWN, False)])
-def test_the_new_cell_counts_and_not_the_old_one(kind: type[Domain], action: int, is_hit: bool) -> None:
+def test_the_new_cell_counts_and_not_the_old_one(spec: DomainSpec, action: int, is_hit: bool) -> None:
     """The car of row 1 goes from 9.5 over 8.5 to 7.5."""
-    player = Player(kind, **PARKED | {"position_1": 9.5, "speed_1": -100.0})
+    player = Player(spec, **PARKED | {"position_1": 9.5, "speed_1": -100.0})
     assert player.go(UP, action) == ((-1.0, True) if is_hit else (0.0, False))
 
 
-def test_nobody_is_hit_on_the_pavement(kind: type[Domain]) -> None:
+def test_nobody_is_hit_on_the_pavement(spec: DomainSpec) -> None:
     whole = PARKED | {f"speed_{i}": 1400.0 for i in range(1, 9)}
-    assert Player(kind, **whole).go(*[STAY, LEFT, RIGHT, DOWN] * 20) == (0.0, False)
+    assert Player(spec, **whole).go(*[STAY, LEFT, RIGHT, DOWN] * 20) == (0.0, False)
 
 
-def test_crossing_gives_one_and_ends(kind: type[Domain]) -> None:
-    player = Player(kind, **PARKED)
+def test_crossing_gives_one_and_ends(spec: DomainSpec) -> None:
+    player = Player(spec, **PARKED)
     assert player.go(*[UP] * 9) == (1.0, True)
     assert player.place() == (7, 9)
 
 
-def test_out_of_time_at_step_100_and_not_before(kind: type[Domain]) -> None:
-    player = Player(kind)
+def test_out_of_time_at_step_100_and_not_before(spec: DomainSpec) -> None:
+    player = Player(spec)
     assert player.go(*[STAY] * 99) == (0.0, False)
     assert player.go(STAY) == (-1.0, True)
     player.world.reset(ROW, np.zeros((1, 0)))
     assert player.go(*[STAY] * 100) == (-1.0, True), "the clock begins anew"
 
 
-def test_crossing_with_the_last_step_counts(kind: type[Domain]) -> None:
-    assert Player(kind, **PARKED).go(*[STAY] * 91, *[UP] * 9) == (1.0, True)
-    assert Player(kind, **PARKED).go(*[STAY] * 92, *[UP] * 8) == (-1.0, True)
+def test_crossing_with_the_last_step_counts(spec: DomainSpec) -> None:
+    assert Player(spec, **PARKED).go(*[STAY] * 91, *[UP] * 9) == (1.0, True)
+    assert Player(spec, **PARKED).go(*[STAY] * 92, *[UP] * 8) == (-1.0, True)
 
 
-def test_cars_come_back_after_a_round(kind: type[Domain]) -> None:
+def test_cars_come_back_after_a_round(spec: DomainSpec) -> None:
     """A cell in a step: the ring has 14."""
-    player = Player(kind, **PARKED | {"position_1": 6.0, "speed_1": -100.0})
+    player = Player(spec, **PARKED | {"position_1": 6.0, "speed_1": -100.0})
     first = player.see()
     seen = [first]
     for _ in range(14):
@@ -413,17 +414,17 @@ def play(env: Any, seed: int, actions: NDArray[np.int64], **options: Any) -> Ite
             yield env.reset()[0].tolist()
 
 
-def test_nothing_is_random(kind: type[Domain]) -> None:
+def test_nothing_is_random(spec: DomainSpec) -> None:
     actions = np.random.default_rng(0).choice(5, size=150, p=[0.2, 0.2, 0.4, 0.1, 0.1])
-    for params in ({}, kind.novelties["noise"].sample(np.random.default_rng(1), kind.parameters)):
+    for params in ({}, spec.novelties["noise"].sample(np.random.default_rng(1), spec.parameters)):
         told = [
-            list(play(gymnasium.make(kind.env_id), seed, actions, options={"params": params})) for seed in (0, 1, 99)
+            list(play(gymnasium.make(spec.env_id), seed, actions, options={"params": params})) for seed in (0, 1, 99)
         ]
         assert told[0] == told[1] == told[2]
         assert len(told[0]) > 152, "episodes did end"
 
 
-def test_one_layout_per_trial(kind: type[Domain], agent_for: Callable[[str], Agent]) -> None:
+def test_one_layout_per_trial(spec: DomainSpec, agent_for: Callable[[str], Agent]) -> None:
     """A frozen agent has the same episode again and again; another trial is another layout."""
     spec = RunSpec("crossroad", "a", "frozen", "noise", trials=12, protocol="3+4").complete()
     rows = Engine(spec, agent_for("crossroad")).run_trials(spec.trial_specs())
@@ -451,17 +452,17 @@ BY_HAND = {
 }
 
 
-def test_the_novelties_are_these(kind: type[Domain]) -> None:
-    assert list(kind.novelties) == list(BY_HAND)
-    assert kind.defaults.novelty in BY_HAND
+def test_the_novelties_are_these(spec: DomainSpec) -> None:
+    assert list(spec.novelties) == list(BY_HAND)
+    assert spec.defaults.novelty in BY_HAND
 
 
 @pytest.mark.parametrize("novelty", list(BY_HAND))
-def test_novelty_by_hand(kind: type[Domain], novelty: str) -> None:
+def test_novelty_by_hand(spec: DomainSpec, novelty: str) -> None:
     """Around these values, a column to each side and a tenth of a cell per step to each side, each car for itself."""
     middle = np.array(list(parameters_of(*BY_HAND[novelty]).values()))
     rng = np.random.default_rng(0)
-    drawn = np.array([list(kind.novelties[novelty].sample(rng, kind.parameters).values()) for _ in range(600)]) - middle
+    drawn = np.array([list(spec.novelties[novelty].sample(rng, spec.parameters).values()) for _ in range(600)]) - middle
     reach = np.repeat([1.0, 10.0], 8)
     assert (np.abs(drawn) <= reach + 1e-9).all()
     assert (drawn.min(axis=0) < -0.97 * reach).all()
@@ -506,38 +507,38 @@ TRANSITIONS: list[tuple[str, list[float], int, tuple[int, int], float, bool, flo
 ]  # fmt: skip
 
 
-def test_scores_by_hand(kind: type[Domain]) -> None:
+def test_scores_by_hand(spec: DomainSpec) -> None:
     what, before, actions, after, rewards, ended, progress, excused = zip(*TRANSITIONS, strict=True)
     # After the step cars may be anywhere: only those before it excuse.
     following = np.array([situation(*cell, *([N, W] if i % 2 else [])) for i, cell in enumerate(after)], np.float32)
     transition = (np.array(before, np.float32), np.array(actions), following, np.array(rewards), np.array(ended))
-    found = {name: dict(zip(what, score(*transition).tolist(), strict=True)) for name, score in kind.scores.items()}
+    found = {name: dict(zip(what, score(*transition).tolist(), strict=True)) for name, score in spec.scores.items()}
     assert set(found) == {"reward", "progress", "excused-progress"}
     assert found["progress"] == dict(zip(what, progress, strict=True))
     assert found["excused-progress"] == dict(zip(what, excused, strict=True))
     assert found["reward"] == dict(zip(what, rewards, strict=True))
 
 
-def test_thresholds_and_defaults(kind: type[Domain]) -> None:
-    assert {(score.threshold, score.supremum) for score in kind.scores.values()} == {(0.0, 1.0)}
-    assert kind.defaults.score == "excused-progress"
-    assert kind.scores["reward"].controller is None
-    assert kind.detector_limits == (1.0, inf)
-    assert (kind.solved.column, kind.solved.level) == ("return", 1.0)
-    assert kind.return_range == (-1.0, 1.0)
+def test_thresholds_and_defaults(spec: DomainSpec) -> None:
+    assert {(score.threshold, score.supremum) for score in spec.scores.values()} == {(0.0, 1.0)}
+    assert spec.defaults.score == "excused-progress"
+    assert "reward" not in spec.controllers
+    assert spec.return_limits == (1.0, inf)
+    assert (spec.solved.column, spec.solved.level) == ("return", 1.0)
+    assert spec.return_range == (-1.0, 1.0)
 
 
 @pytest.mark.parametrize(("lost", "alarm"), [([], False), ([0], True), ([4], True), ([0, 1, 2, 3, 4], True)])
-def test_one_lost_episode_in_five_is_a_novelty(kind: type[Domain], lost: list[int], alarm: bool) -> None:
-    detector = kind.make_detector("rolling-mean", 1)
+def test_one_lost_episode_in_five_is_a_novelty(spec: DomainSpec, lost: list[int], alarm: bool) -> None:
+    detector = detectors.get("rolling-mean").for_domain(1, spec)
     detector.start(ROW, 0)
     for episode in range(5):
         detector.end_episode(ROW, np.array([-1.0 if episode in lost else 1.0]), np.array([episode + 1]))
         assert bool(detector.context[0]) == (alarm and episode == 4)
 
 
-def test_won_is_a_return_above_zero(kind: type[Domain]) -> None:
-    won = kind.won(np.array([100, 12, 100, 5]), np.ones(4, np.bool_), np.array([-1.0, 1.0, 1.0, -1.0]))
+def test_won_is_a_return_above_zero(spec: DomainSpec) -> None:
+    won = spec.won(np.array([100, 12, 100, 5]), np.ones(4, np.bool_), np.array([-1.0, 1.0, 1.0, -1.0]))
     assert won.tolist() == [False, True, True, False]
 
 
@@ -570,12 +571,12 @@ def test_no_crossing_is_shorter(crossings: pl.DataFrame, novelty: str) -> None:
         assert row["length"] == road_of(layout).shortest()
 
 
-def test_oracle_stays_on_the_pavement_where_no_crossing_exists(kind: type[Domain]) -> None:
-    expert = kind.expert()
+def test_oracle_stays_on_the_pavement_where_no_crossing_exists(spec: DomainSpec) -> None:
+    expert = spec.make_oracle()
     whole = parameters_of(POSITIONS, [*SPEEDS[:4], 1400, *SPEEDS[5:]])
     assert road_of(whole).shortest() is None
     plan = expert.plan(np.array([list(whole.values())]))
-    player = Player(kind, **whole)
+    player = Player(spec, **whole)
     actions = [int(expert.act(plan, player.world.observe(ROW), np.array([t]))[0]) for t in range(100)]
     assert player.go(*actions) == (-1.0, True)
 
@@ -592,8 +593,8 @@ def colour_at(picture: NDArray[np.uint8], x: int, y: int) -> str:
 
 
 @pytest.mark.parametrize("positions", [POSITIONS, (12, 0, 13, 11, 10, 4, 6, 8)])
-def test_red_cars_and_a_green_player_where_they_are(kind: type[Domain], positions: tuple[int, ...]) -> None:
-    env = gymnasium.make(kind.env_id, render_mode="rgb_array")
+def test_red_cars_and_a_green_player_where_they_are(spec: DomainSpec, positions: tuple[int, ...]) -> None:
+    env = gymnasium.make(spec.env_id, render_mode="rgb_array")
     env.reset(options={"params": parameters_of(positions, [0.0] * 8)})
     road = Road(positions, [0] * 8)
     for action in (STAY, LEFT, LEFT, LEFT, RIGHT):
@@ -608,8 +609,8 @@ def test_red_cars_and_a_green_player_where_they_are(kind: type[Domain], position
     env.close()
 
 
-def test_the_picture_follows_the_player_up(kind: type[Domain]) -> None:
-    env = gymnasium.make(kind.env_id, render_mode="rgb_array")
+def test_the_picture_follows_the_player_up(spec: DomainSpec) -> None:
+    env = gymnasium.make(spec.env_id, render_mode="rgb_array")
     env.reset(options={"params": PARKED})
     for y in range(1, 10):
         env.step(UP)

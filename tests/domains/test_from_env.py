@@ -17,7 +17,6 @@ from nappingrl.agents.mlp import MlpAgent
 from nappingrl.cli import main
 from nappingrl.detectors import Detector
 from nappingrl.domains import find_domain
-from nappingrl.domains.from_env import GymnasiumDomain
 from nappingrl.errors import BadAgentError, BadSpecError, NappingError, UnknownNameError
 from nappingrl.methods.napping.principles import RULES
 from nappingrl.methods.napping.space import SPACES
@@ -27,6 +26,7 @@ from nappingrl.trials.engine import Engine
 from nappingrl.trials.runner import replay, run_into
 from nappingrl.trials.spec import RunSpec
 from nappingrl.trials.store import RunFolder
+from nappingrl.types import DomainSpec
 
 from domains import toy_envs  # isort: skip
 
@@ -37,9 +37,8 @@ FREE = {"rolling-mean", "given", "never"}
 """Detectors that need nothing but the domain's facts."""
 
 
-def kind_of(env_id: str, *novelties: str) -> type[GymnasiumDomain]:
-    kind: type[GymnasiumDomain] = find_domain(env_id).for_novelties(novelties)
-    return kind
+def domain_with(env_id: str, *novelties: str) -> DomainSpec:
+    return find_domain(env_id).for_novelties(novelties)
 
 
 def rows_of(*numbers: int) -> Any:
@@ -58,36 +57,36 @@ def echo_agent() -> Agent:
 
 @pytest.mark.parametrize("env_id", IDS)
 def test_tables_fit_the_spaces(env_id: str) -> None:
-    kind, env = kind_of(env_id), gymnasium.make(env_id)
+    spec, env = domain_with(env_id), gymnasium.make(env_id)
     space: Any = env.observation_space
-    assert kind is kind_of(env_id), "made once"
-    assert (kind.name, kind.env_id) == (env_id, env_id)
-    assert kind.observation_low.shape == kind.observation_scale.shape == kind.observation_centre.shape == space.shape
-    assert len(kind.observation_names) == len(kind.observation_words) == space.shape[0]
-    assert (kind.observation_scale > 0).all()
-    assert np.isfinite(kind.observation_centre).all()
-    assert kind.horizon == gymnasium.spec(env_id).max_episode_steps
-    assert kind.return_range is None
-    assert kind.defaults.novelty in kind.novelties
-    assert kind.defaults.score in kind.scores
-    assert kind.defaults.rule in RULES
-    assert kind.defaults.space in SPACES
-    assert [one.name for one in kind.novelties.values()] == list(kind.novelties)
-    assert all(entry.description for entry in [*kind.novelties.values(), *kind.scores.values()])
-    facts = kind.facts()
+    assert spec is domain_with(env_id), "made once"
+    assert (spec.name, spec.env_id) == (env_id, env_id)
+    assert spec.observation_low.shape == spec.observation_scale.shape == spec.observation_centre.shape == space.shape
+    assert len(spec.observation_names) == len(spec.observation_words) == space.shape[0]
+    assert (spec.observation_scale > 0).all()
+    assert np.isfinite(spec.observation_centre).all()
+    assert spec.horizon == gymnasium.spec(env_id).max_episode_steps
+    assert spec.return_range is None
+    assert spec.defaults.novelty in spec.novelties
+    assert spec.defaults.score in spec.scores
+    assert spec.defaults.options["rule"] in RULES
+    assert spec.defaults.options["space"] in SPACES
+    assert [one.name for one in spec.novelties.values()] == list(spec.novelties)
+    assert all(entry.description for entry in [*spec.novelties.values(), *spec.scores.values()])
+    facts = spec
     if isinstance(env.action_space, gymnasium.spaces.Box):
-        assert (facts.n_actions, kind.action_names) == (0, ())
+        assert (facts.n_actions, spec.action_names) == (0, ())
         np.testing.assert_array_equal(facts.action_high, env.action_space.high)
     else:
-        assert facts.n_actions == len(kind.action_names) == len(set(kind.action_names))
-    assert isinstance(kind.make_detector("given", 2), Detector)
+        assert facts.n_actions == len(spec.action_names) == len(set(spec.action_names))
+    assert isinstance(detectors.get("given").for_domain(2, spec), Detector)
     assert set(detectors.names()) >= FREE
 
 
 def test_bounds_that_are_no_bounds_are_measured() -> None:
-    kind = kind_of("CartPole-v1")
-    assert kind.observation_scale[0] == pytest.approx(4.8)
-    assert 0.1 < kind.observation_scale[1] < 3, "what random play shows"
+    spec = domain_with("CartPole-v1")
+    assert spec.observation_scale[0] == pytest.approx(4.8)
+    assert 0.1 < spec.observation_scale[1] < 3, "what random play shows"
 
 
 @pytest.mark.parametrize(
@@ -113,15 +112,15 @@ def test_names_without_a_version_are_still_those_of_domains() -> None:
 
 
 def test_parameters_are_what_the_novelty_changes() -> None:
-    assert kind_of("CartPole-v1").parameters == kind_of("CartPole-v1", "none").parameters == {}
-    assert kind_of("CartPole-v1", NOVELTY).parameters == {"force_mag": 10.0, "action-delay": 0.0}
-    named = kind_of("CartPole-v1", "action-remap").parameters
+    assert domain_with("CartPole-v1").parameters == domain_with("CartPole-v1", "none").parameters == {}
+    assert domain_with("CartPole-v1", NOVELTY).parameters == {"force_mag": 10.0, "action-delay": 0.0}
+    named = domain_with("CartPole-v1", "action-remap").parameters
     assert named == {"action-remap[0]": 0.0, "action-remap[1]": 1.0}
 
 
 def test_episodes_are_those_of_gymnasium() -> None:
-    kind, env = kind_of("CartPole-v1"), make_env(gymnasium.spec("CartPole-v1"))
-    world, rows = kind(3), rows_of(1)
+    spec, env = domain_with("CartPole-v1"), make_env(gymnasium.spec("CartPole-v1"))
+    world, rows = spec.make(3), rows_of(1)
     world.reset(rows, np.array([[0.25]]))
     observation, _ = env.reset(seed=2**29)
     ended = np.zeros(1, np.bool_)
@@ -137,10 +136,10 @@ def test_episodes_are_those_of_gymnasium() -> None:
 
 def test_environments_are_made_when_needed_and_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     events: list[str] = []
-    real_init, kind = toy_envs.Echo.__init__, kind_of("toys/Echo-v0", "gains[1]=2")
+    real_init, spec = toy_envs.Echo.__init__, domain_with("toys/Echo-v0", "gains[1]=2")
     monkeypatch.setattr(toy_envs.Echo, "__init__", lambda self, **kw: (events.append("made"), real_init(self, **kw))[1])
     monkeypatch.setattr(toy_envs.Echo, "close", lambda self: events.append("closed"))
-    world = kind(128)
+    world = spec.make(128)
     assert events == []
     world.reset(rows_of(5), np.zeros((1, 1)))
     world.reset(rows_of(5), np.zeros((1, 1)))
@@ -154,7 +153,7 @@ def test_environments_are_made_when_needed_and_closed(monkeypatch: pytest.Monkey
 
 
 def test_novelties_of_rows_do_not_touch_each_other() -> None:
-    world, rows = kind_of("toys/Echo-v0", "size=5; area=follows; reward-shift=1")(2), rows_of(0, 1)
+    world, rows = domain_with("toys/Echo-v0", "size=5; area=follows; reward-shift=1").make(2), rows_of(0, 1)
     world.apply(rows_of(1), {"size": 6.0, "reward-shift": 1.0})
     world.reset(rows, np.zeros((2, 1)))
     rewards, _ = world.step(rows, rows_of(2, 2))
@@ -166,7 +165,7 @@ def test_novelties_of_rows_do_not_touch_each_other() -> None:
 
 
 def test_continuous_actions_reach_the_environment() -> None:
-    world, rows = kind_of("toys/EchoBox-v0", "action-scale=-1")(2), rows_of(0, 1)
+    world, rows = domain_with("toys/EchoBox-v0", "action-scale=-1").make(2), rows_of(0, 1)
     world.apply(rows_of(1), {"action-scale": -1.0})
     world.reset(rows, np.zeros((2, 1)))
     rewards, _ = world.step(rows, np.array([[1.5], [1.5]], np.float32))
@@ -174,7 +173,7 @@ def test_continuous_actions_reach_the_environment() -> None:
 
 
 def test_success_is_the_reward_threshold_or_not_known() -> None:
-    cart, echo, returns = kind_of("CartPole-v1"), kind_of("toys/Echo-v0"), np.array([474.0, 475.0])
+    cart, echo, returns = domain_with("CartPole-v1"), domain_with("toys/Echo-v0"), np.array([474.0, 475.0])
     assert cart.solved is not None
     assert (cart.solved.column, cart.solved.level) == ("return", 475.0)
     assert cart.won(rows_of(1, 1), np.ones(2, np.bool_), returns).tolist() == [False, True]
@@ -183,10 +182,10 @@ def test_success_is_the_reward_threshold_or_not_known() -> None:
 
 
 def test_situations_are_named() -> None:
-    words = kind_of("CartPole-v1").describe(np.array([0.0, 0.0, 0.1, -0.5]))
+    words = domain_with("CartPole-v1").describe(np.array([0.0, 0.0, 0.1, -0.5]))
     assert "pole angle high" in words
     assert "pole angular velocity low" in words
-    assert kind_of("toys/Echo-v0").observation_names[1] == "observation 1"
+    assert domain_with("toys/Echo-v0").observation_names[1] == "observation 1"
 
 
 # ---- runs ---------------------------------------------------------------------------------------------------------
@@ -195,7 +194,7 @@ def test_situations_are_named() -> None:
 def test_a_spec_is_verified_when_it_is_completed() -> None:
     full = RunSpec("CartPole-v1", "x.zip", novelty=" force_mag = 5..20;action-delay=1; ").complete()
     assert full.novelty == "force_mag=5..20;action-delay=1"
-    assert (full.detector, full.score, full.rule, full.space) == ("given", "reward", "fallback", "embedding")
+    assert (full.detector, full.score, full.options) == ("given", "reward", {"rule": "fallback", "space": "embedding"})
     for novelty, text in (
         ("masscart=5", "stale"),
         ("gravty=5", "Did you mean 'gravity'"),
@@ -231,7 +230,7 @@ def test_a_trial_alone_is_the_trial_in_a_batch(agent: Agent) -> None:
 
 def test_all_novelties_of_an_environment(agent: Agent) -> None:
     rows = nappingrl.run("CartPole-v1", agent, "napping", novelty="all", trials=1, protocol="1+2")
-    assert rows["novelty"].unique(maintain_order=True).to_list() == list(kind_of("CartPole-v1").novelties)
+    assert rows["novelty"].unique(maintain_order=True).to_list() == list(domain_with("CartPole-v1").novelties)
     delays = rows.filter(pl.col("novelty") != "action-delay")["param_action-delay"]
     assert delays.unique().to_list() == [0.0]
 
@@ -241,7 +240,7 @@ def test_another_environment_takes_its_place() -> None:
         "toys/Echo-v0", echo_agent(), "frozen", novelty="other-env=toys/Drifting-v0", trials=2, protocol="1+1"
     )
     assert rows["param_other-env"].to_list() == [0.0, 1.0] * 2
-    world, row = kind_of("toys/Echo-v0", "other-env=toys/Drifting-v0")(1), rows_of(0)
+    world, row = domain_with("toys/Echo-v0", "other-env=toys/Drifting-v0").make(1), rows_of(0)
     world.apply(row, {"other-env": 1.0})
     world.reset(row, np.zeros((1, 1)))
     rewards, _ = world.step(row, rows_of(2))
@@ -251,11 +250,11 @@ def test_another_environment_takes_its_place() -> None:
 
 @pytest.mark.parametrize(
     ("other", "text"),
-    [("toys/Echo-v0", "changes nothing"), ("CartPole-v1", "the agent could not go on"), ("Ecko-v0", "unknown env")],
+    [("toys/Echo-v0", "changes nothing"), ("CartPole-v1", "the agent does not fit it"), ("Ecko-v0", "unknown env")],
 )
 def test_another_environment_must_fit_and_differ(other: str, text: str) -> None:
     with pytest.raises(NappingError, match=text):
-        kind_of("toys/Echo-v0").novelty(f"other-env={other}")
+        domain_with("toys/Echo-v0").novelty(f"other-env={other}")
 
 
 def test_ns_gym_environments_serve_where_it_is_installed() -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from nappingrl.domains import find_domain
 from nappingrl.domains.as_env import DomainEnv
-from nappingrl.domains.base import Domain
 
 Env = gymnasium.Env[Any, Any]
 REFERENCE = {"cartpole": "CartPole-v1", "mountaincar": "MountainCar-v0"}
@@ -76,10 +75,10 @@ def test_mountaincar_under_control_reaches_the_goal_at_the_same_step() -> None:
 @pytest.mark.parametrize("domain", list(REFERENCE))
 @pytest.mark.parametrize("draw", range(12))
 def test_changed_worlds(domain: str, draw: int) -> None:
-    kind: type[Domain] = find_domain(domain)
-    names = list(kind.novelties)
-    novelty = kind.novelties[names[draw % len(names)]]
-    params = novelty.sample(np.random.default_rng(draw), kind.parameters)
+    spec = find_domain(domain)
+    names = list(spec.novelties)
+    novelty = spec.novelties[names[draw % len(names)]]
+    params = novelty.sample(np.random.default_rng(draw), spec.parameters)
     ours, theirs = DomainEnv(domain), reference(domain)
     ours.set_params(**params)
     change_reference(theirs, domain, params)
@@ -116,7 +115,7 @@ def test_masspole_acts_through_the_total_mass() -> None:
 def test_a_push_from_rest_follows_newton() -> None:
     """From rest, upright: theta'' = -(F / M) / (l (4/3 - m / M)) and x'' = F / M - m l theta'' / M (M: both masses)."""
     params = {"length": 2.0, "gravity": 30.0, "masscart": 3.0, "masspole": 0.7, "force": 40.0}
-    world, row = find_domain("cartpole")(1), np.zeros(1, np.int64)
+    world, row = find_domain("cartpole").make(1), np.zeros(1, np.int64)
     world.apply(row, params)
     world.reset(row, np.full((1, 4), 0.5))  # all zero
     np.testing.assert_array_equal(world.observe(row), np.zeros((1, 4), np.float32))

@@ -21,7 +21,7 @@ from nappingrl.registry import domains, methods
 from nappingrl.score import Score
 from nappingrl.trials.engine import Engine
 from nappingrl.trials.spec import RunSpec
-from nappingrl.types import Decision, Observations, Transition
+from nappingrl.types import Decision, DomainSpec, Observations, Transition
 
 N_ACTIONS, UP = 5, 2
 Ints = NDArray[np.int64]
@@ -43,12 +43,16 @@ class Trials:
     def __init__(
         self, method: str, n: int = 1, threshold: float = 0.0, controller: Any = None, key: int = 0, **options: Any
     ) -> None:
-        score = Score("reward", lambda o, a, o2, r, end: r, threshold, controller=controller)
+        score = Score("reward", lambda o, a, o2, r, end: r, threshold)
         one = np.ones(1)
-        info = MethodInfo(score, (1,), 0 * one, one, options=options, won=lambda lengths, end, returns: returns > 0)
-        kind: type[Method] = methods.get(method)
+        controllers = {} if controller is None else {score.name: controller}
+        domain = DomainSpec(
+            -one, one, N_ACTIONS, 0, won=lambda lengths, end, returns: returns > 0, controllers=controllers
+        )
+        info = MethodInfo(domain, score, options)
+        method_class: type[Method] = methods.get(method)
         self.agent, self.rows = Wants(), np.arange(n)
-        self.method = kind(self.agent, info, n)
+        self.method = method_class(self.agent, info, n)
         self.method.start(self.rows, (self.rows + key * n).astype(np.uint64))
         self.detected = np.zeros(n, np.bool_)
 
@@ -247,23 +251,23 @@ def test_controller_is_the_score_s(agent_for: Callable[[str], Agent]) -> None:
 
 @pytest.mark.parametrize("domain", domains.names())
 def test_controllers_of_the_scores_give_actions_of_the_world(domain: str) -> None:
-    kind = find_domain(domain)
-    assert kind.scores[kind.defaults.score].controller is not None
-    world, rng = kind(50), np.random.default_rng(0)
+    spec = find_domain(domain)
+    assert spec.defaults.score in spec.controllers
+    world, rng = spec.make(50), np.random.default_rng(0)
     rows = np.arange(50)
-    world.reset(rows, rng.random((50, kind.n_reset_draws)))
-    for score in kind.scores.values():
-        if score.controller is not None:
-            actions = score.controller(world.observe(rows))
+    world.reset(rows, rng.random((50, spec.n_reset_draws)))
+    for score in spec.scores.values():
+        if score.name in spec.controllers:
+            actions = spec.controllers[score.name](world.observe(rows))
             assert (actions.shape, actions.dtype) == ((50,), np.int64)
-            assert set(actions.tolist()) <= set(range(len(kind.action_names)))
+            assert set(actions.tolist()) <= set(range(len(spec.action_names)))
 
 
 @pytest.mark.parametrize(("domain", "score"), [("crossroad", "reward"), ("cartpole", "terminal")])
 def test_a_score_without_a_controller_is_refused(domain: str, score: str, agent_for: Callable[[str], Agent]) -> None:
-    assert find_domain(domain).scores[score].controller is None
+    assert score not in find_domain(domain).controllers
     spec = RunSpec(domain, "a", "controller", score=score).complete()
-    with pytest.raises(BadSpecError, match=f"controller.*'{score}'") as caught:
+    with pytest.raises(BadSpecError, match=f"score '{score}' has no controller") as caught:
         Engine(spec, agent_for(domain))
     assert "\n" not in str(caught.value)
 
@@ -310,14 +314,14 @@ def test_napping_wiped_counts_the_episode_s_own_regions(domain: str, agent_for: 
 
 
 def test_random_aims_only_at_what_is_there(agent_for: Callable[[str], Agent]) -> None:
-    kind = find_domain("angrybirds")
-    world, rows = kind(6), np.arange(6)
-    world.reset(rows, np.random.default_rng(0).random((6, kind.n_reset_draws)))
-    spec = RunSpec("angrybirds", "a", "random", detector="given").complete()
-    method = Engine(spec, agent_for("angrybirds"), slots=6).method
+    spec = find_domain("angrybirds")
+    world, rows = spec.make(6), np.arange(6)
+    world.reset(rows, np.random.default_rng(0).random((6, spec.n_reset_draws)))
+    run = RunSpec("angrybirds", "a", "random", detector="given").complete()
+    method = Engine(run, agent_for("angrybirds"), slots=6).method
     method.start(rows, np.arange(6, dtype=np.uint64))
     observations = world.observe(rows)
     seen = [method.instead(rows, observations, np.zeros(6, np.int64)) for _ in range(200)]
-    mask = kind.mask(observations)
+    mask = spec.action_mask(observations)
     assert all(mask[rows, actions].all() for actions in seen)
     assert all(len({int(actions[row]) for actions in seen}) > mask[row].sum() / 2 for row in rows), "and at all of it"

@@ -8,7 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nappingrl
-from nappingrl.methods.guard import Guard, guarded
+from nappingrl.adaptation import AdaptationSpec
+from nappingrl.domains import find_domain
+from nappingrl.methods.base import Method
+from nappingrl.methods.guard import Guard, GuardedMethod
 from nappingrl.registry import methods
 
 ROW = np.array([0])
@@ -104,7 +107,17 @@ def test_a_guarded_method_is_the_frozen_agent_in_the_episode_of_the_alarm(method
     assert mine["return"].to_list() != frozen["return"].to_list()
 
 
-def test_every_method_can_be_guarded():
-    for name in methods.names():
-        kind = methods.get(name)
-        assert issubclass(guarded(kind), kind)
+@pytest.mark.parametrize("name", methods.names())
+def test_every_method_can_be_guarded(name):
+    domain = find_domain("cartpole")
+    spec = AdaptationSpec(name, guard=True).resolve(domain)
+    guarded = spec.build(nappingrl.load_agent("ppo", "cartpole"), domain, 2).method
+    assert isinstance(guarded, GuardedMethod)
+    assert type(guarded.method) is methods.get(name)
+    assert guarded.can_be_saved == methods.get(name).can_be_saved
+
+
+def test_the_guard_passes_every_call_of_the_contract_on():
+    contract = {name for name, member in vars(Method).items() if callable(member) or isinstance(member, property)}
+    own = {"__init__", "score", "scores_of", "mask", "option"}  # they read what both share: info and options
+    assert contract - own <= set(vars(GuardedMethod))

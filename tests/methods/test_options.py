@@ -68,14 +68,14 @@ def test_numbers_may_come_as_text() -> None:
 
 BAD: list[tuple[str, dict[str, Any], type[NappingError], str]] = [
     ("napping", {"chioce": "random"}, UnknownNameError, "unknown option.*napping.*'chioce'.*Did you mean 'choice'"),
-    ("napping", {"epsilon": 0.5}, UnknownNameError, "unknown option.*napping.*'epsilon'"),
+    ("napping", {"epsilon": 0.5}, BadSpecError, "method 'napping' takes no epsilon; methods that do: replay-success"),
     ("napping", {"choice": "prefrence"}, UnknownNameError, "choice 'prefrence'.*random.*Did you mean 'preference'"),
     ("napping", {"search": "same"}, UnknownNameError, "search 'same'.*any, same-key"),
     ("napping", {"layer": "two"}, BadSpecError, "layer=two is not a number"),
     ("replay-success", {"epsilon": "often"}, BadSpecError, "epsilon=often is not a number"),
     ("replay-success", {"epsilon": "nan"}, BadSpecError, "epsilon=nan"),
     ("replay-success", {"epsilon": -0.1}, BadSpecError, "epsilon=-0.1"),
-    ("frozen", {"choice": "random"}, BadSpecError, "'choice'.*frozen has no options"),
+    ("frozen", {"choice": "random"}, BadSpecError, "method 'frozen' takes no choice; methods that do: napping"),
 ]  # fmt: skip
 
 
@@ -85,16 +85,14 @@ def test_bad_options_are_refused_in_one_line(
 ) -> None:
     for make in (
         lambda: spec_of(method, **options),
-        lambda: NappingAgent(agent, domain="cartpole", method=method, options=options),
+        lambda: NappingAgent(agent, domain="cartpole", method=method, **options),
     ):
         with pytest.raises(error, match=text) as caught:
             make()
         assert "\n" not in str(caught.value)
 
 
-def test_the_choice_keyword_is_gone(agent: Agent) -> None:
-    with pytest.raises(TypeError, match="choice"):
-        NappingAgent(agent, choice="preference")  # type: ignore[call-arg]
+def test_the_choice_is_no_field_of_a_run(agent: Agent) -> None:
     with pytest.raises(TypeError, match="choice"):
         RunSpec("cartpole", choice="preference")  # type: ignore[call-arg]
 
@@ -133,7 +131,7 @@ def test_options_on_the_command_line(
     run: tuple[str | Path, ...], capsys: pytest.CaptureFixture[str], words: tuple[str, ...], expected: dict[str, Any]
 ) -> None:
     assert napping(capsys, *run, "--option", *words) == (0, "")
-    assert RunFolder.open(Path("r")).manifest.spec["options"] == expected
+    assert RunFolder.open(Path("r")).manifest.spec["options"] == {"rule": "revised", "space": "embedding"} | expected
     assert napping(capsys, *run, "--option", *words) == (0, ""), "the same command continues"
 
 
@@ -146,7 +144,7 @@ def test_options_on_the_command_line(
         (("--option", "layer=two"), ("layer=two", "not a number")),
         (("--option", "layer=9"), ("layer", "9")),
         (("--option", "layer=0"), ("layer", "0")),
-        (("--method", "frozen", "--option", "layer=1"), ("layer", "no options")),
+        (("--method", "frozen", "--option", "layer=1"), ("layer", "takes no")),
         (("--method", "controller", "--score", "terminal"), ("controller", "'terminal'")),
     ],
 )
@@ -213,7 +211,7 @@ def test_a_card_that_does_not_exist(
 
 def sites_and_situations(**options: Any) -> tuple[Any, Any]:
     """What is stored after a few steps in a changed CartPole, where every step is judged."""
-    made = NappingAgent(deep_agent(), domain="cartpole", detector="given", options=options)
+    made = NappingAgent(deep_agent(), domain="cartpole", detector="given", **options)
     env = made.wrap(DomainEnv("cartpole"))
     observation, _ = env.reset(seed=0, options={"params": {"force": -10.0}})
     for _ in range(40):
@@ -249,7 +247,7 @@ def test_layer_does_not_change_what_the_agent_wants() -> None:
 @pytest.mark.parametrize("layer", [0, 3, 99])
 def test_layer_out_of_range(layer: int) -> None:
     with pytest.raises((BadAgentError, BadSpecError), match=f"layer.*{layer}") as caught:
-        NappingAgent(deep_agent(), domain="cartpole", options={"layer": layer})
+        NappingAgent(deep_agent(), domain="cartpole", layer=layer)
     assert "\n" not in str(caught.value)
     with pytest.raises((BadAgentError, BadSpecError), match="layer"):
         Engine(RunSpec("cartpole", "a", options={"layer": layer}).complete(), deep_agent())
@@ -265,6 +263,7 @@ def test_options_reach_the_method(agent: Agent) -> None:
 
 
 def test_options_are_saved_with_the_agent(agent: Agent, tmp_path: Path) -> None:
-    made = NappingAgent(agent, domain="cartpole", options={"search": "same-key", "choice": "preference"})
+    made = NappingAgent(agent, domain="cartpole", search="same-key", choice="preference")
     loaded = NappingAgent.load(made.save(tmp_path / "a.zip"), model=agent)
-    assert loaded.config["options"] == {"search": "same-key", "choice": "preference"}
+    assert loaded.config["options"] == made.config["options"]
+    assert loaded.config["options"].items() >= {"search": "same-key", "choice": "preference"}.items()

@@ -97,7 +97,7 @@ def play_cartpole(policy, world, n_episodes):
             action = policy.act(seen)
             _, terminated = world.step(ROW, np.array([action]))
             following, length = world.observe(ROW)[0], length + 1
-            ended = bool(terminated[0]) or length == CartPole.horizon
+            ended = bool(terminated[0]) or length == CartPole.spec.horizon
             policy.learn(seen, action, following, 1.0, ended, True)
             seen = following
         lengths.append(length)
@@ -296,8 +296,8 @@ def test_wood_in_the_way_is_seen_and_shot_over():
 
 
 def test_with_nothing_to_see_it_still_shoots_and_learns():
-    policy, nothing = hydra(), np.zeros(AngryBirds.observation_low.shape, np.float32)
-    assert policy.act(nothing) in range(len(AngryBirds.action_names))
+    policy, nothing = hydra(), np.zeros(AngryBirds.spec.observation_low.shape, np.float32)
+    assert policy.act(nothing) in range(len(AngryBirds.spec.action_names))
     policy.learn(nothing, 0, nothing, 0.0, True, True)
     assert policy.beliefs.changes() == {}
 

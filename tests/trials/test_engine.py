@@ -16,7 +16,6 @@ from nappingrl.agents import load, zoo_names
 from nappingrl.agents.base import Agent
 from nappingrl.agents.mlp import MlpAgent
 from nappingrl.domains import find_domain
-from nappingrl.domains.base import Domain
 from nappingrl.errors import BadAgentError, BadSpecError, UnknownNameError
 from nappingrl.registry import domains, methods
 from nappingrl.trials.engine import Engine
@@ -86,10 +85,10 @@ LEARNERS = ("online", "finetune")
 
 
 def _skip_where_it_cannot_be(domain: str, method: str) -> None:
-    kind: type[Domain] = find_domain(domain)
-    if method == "oracle" and kind.expert() is None:
+    spec = find_domain(domain)
+    if method == "oracle" and spec.make_oracle() is None:
         pytest.skip(f"{domain} has no expert that knows its parameters")
-    if method == "controller" and kind.scores[kind.defaults.score].controller is None:
+    if method == "controller" and spec.scores[spec.defaults.score].controller is None:
         pytest.skip(f"no controller belongs to the score of {domain}")
 
 
@@ -335,15 +334,15 @@ def test_novelty_none_is_a_control(agent: Agent) -> None:
 
 @pytest.mark.parametrize("domain", domains.names())
 def test_novelty_all_runs_trials_of_each(domain: str, agent_for: Callable[[str], Agent]) -> None:
-    kind: type[Domain] = find_domain(domain)
+    spec = find_domain(domain)
     rows = run(spec_of(domain, "frozen", novelty="all", trials=2, protocol="1+1"), agent_for(domain))
-    assert rows["novelty"].to_list() == [name for name in kind.novelties for _ in range(4)]
-    assert rows["number"].to_list() == [0, 0, 1, 1] * len(kind.novelties)
-    assert rows["trial"].n_unique() == 2 * len(kind.novelties)
+    assert rows["novelty"].to_list() == [name for name in spec.novelties for _ in range(4)]
+    assert rows["number"].to_list() == [0, 0, 1, 1] * len(spec.novelties)
+    assert rows["trial"].n_unique() == 2 * len(spec.novelties)
     for row in post(rows).to_dicts():
-        ranges = kind.novelties[row["novelty"]].ranges
-        setting = kind.novelties[row["novelty"]].setting
-        for name, default in kind.parameters.items():
+        ranges = spec.novelties[row["novelty"]].ranges
+        setting = spec.novelties[row["novelty"]].setting
+        for name, default in spec.parameters.items():
             assert (row[f"param_{name}"] != default) == (name in ranges or name in setting)
 
 

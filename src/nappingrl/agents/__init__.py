@@ -6,17 +6,11 @@ from typing import Any
 
 from nappingrl.agents import zoo
 from nappingrl.agents.base import Agent
-from nappingrl.agents.zoo import card, zoo_names
+from nappingrl.agents.zoo import agent_names, card, zoo_names
 from nappingrl.errors import BadAgentError, MissingExtraError
 from nappingrl.registry import agents as registered
 
 __all__ = ["Agent", "agent_names", "card", "load", "zoo_names"]
-
-
-def agent_names(domain: str) -> list[str]:
-    """All agents of a domain by name: those with shipped weights, then the scripted ones."""
-    scripted = [name.removeprefix(f"{domain}-") for name in registered.names() if name.startswith(f"{domain}-")]
-    return zoo_names(domain) + scripted
 
 
 def load(model: Any, domain: str | None = None, normaliser: str | Path | None = "auto") -> Agent:

@@ -66,7 +66,7 @@ class GymnasiumDomain(Domain):
         super().__init__(n, spec)
         self._env_spec = find_spec(self.spec.name)
         self._other_id, self._follows = _other_and_follows(self.spec)
-        self._first_action = _first_action(self.spec.name)
+        self._first_action = 0  # discrete actions may start at another number
         self._envs: list[Env | None] = [None] * n
         self._lengths = np.zeros(n, np.int64)
         self._observations = np.zeros((n, *self.spec.observation_low.shape), np.float32)
@@ -107,7 +107,9 @@ class GymnasiumDomain(Domain):
     def _make(self, row: int) -> Env:
         values = dict(zip(self.spec.parameters, self._parameters[row].tolist(), strict=True))
         make = partial(make_env, find_spec(self._other_id) if values.get(OTHER) else self._env_spec)
-        return change(make(), make, values, self._follows, self.spec)
+        env = make()
+        self._first_action = int(env.action_space.start) if isinstance(env.action_space, Discrete) else 0
+        return change(env, make, values, self._follows, self.spec)
 
 
 @lru_cache
@@ -204,15 +206,6 @@ def _other_and_follows(domain: DomainSpec) -> tuple[str, frozenset[str]]:
     descriptions: tuple[Description, ...] = domain.applied
     other = next((description.other for description in descriptions if description.other), "")
     return other, frozenset(name for description in descriptions for name in description.follows)
-
-
-@lru_cache
-def _first_action(env_id: str) -> int:
-    """Discrete actions may start at another number than 0."""
-    env = make_env(find_spec(env_id))
-    space = env.action_space
-    env.close()
-    return int(space.start) if isinstance(space, Discrete) else 0
 
 
 def _as_novelty(name: str, description: Description, domain: DomainSpec) -> Novelty:

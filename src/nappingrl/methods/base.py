@@ -23,7 +23,6 @@ from nappingrl.types import (
     OracleController,
     Rows,
     Transition,
-    take,
 )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from nappingrl.adaptation import AdaptationSpec
-from nappingrl.agents import agent_names
+from nappingrl.agents.zoo import agent_names
 from nappingrl.domains import find_domain
 from nappingrl.errors import BadSpecError
 from nappingrl.novelties.novelty import Novelty

@@ -16,7 +16,6 @@ from nappingrl.errors import BadSpecError
 from nappingrl.methods.base import MethodInfo
 from nappingrl.methods.foresight import Foresight
 from nappingrl.novelties.novelty import Novelty
-from nappingrl.score import reward_score
 from nappingrl.trials.engine import Engine
 from nappingrl.trials.spec import RunSpec
 from nappingrl.types import DomainSpec
@@ -30,7 +29,7 @@ def _novelties(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two worlds by their names: the hard one, and one whose force has the other sign."""
     for name, world in (("hard", HARD), ("reversed", {"force": -10.0})):
         novelty = Novelty(name, {parameter: (value, value) for parameter, value in world.items()})
-        monkeypatch.setitem(CartPole.novelties, name, novelty)
+        monkeypatch.setitem(CartPole.spec.novelties, name, novelty)
 
 
 def returns(
@@ -168,10 +167,15 @@ def test_around_an_environment_it_waits_for_its_detector(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize(
-    "facts", [DomainSpec(np.zeros((2, 2)), np.ones((2, 2)), 2, 9), DomainSpec(np.zeros(()), np.ones(()), 2, 9), None]
+    "domain",
+    [
+        DomainSpec(np.zeros((2, 2)), np.ones((2, 2)), 2, 9, name="square"),
+        DomainSpec(np.zeros(()), np.ones(()), 2, 9, name="point"),
+        DomainSpec(np.zeros(4), np.ones(4), 2, 9),
+    ],
 )
-def test_observations_that_are_not_one_row_are_refused_in_one_line(agent: Agent, facts: DomainSpec | None) -> None:
-    info = MethodInfo(reward_score(), (4,), np.zeros(4), np.ones(4), domain=facts)
+def test_observations_that_are_not_one_row_are_refused_in_one_line(agent: Agent, domain: DomainSpec) -> None:
+    info = MethodInfo(domain)
     with pytest.raises(BadSpecError, match="one row of numbers") as caught:
         Foresight(agent, info, 1)
     assert "\n" not in str(caught.value)

@@ -146,7 +146,7 @@ def test_methods_that_need_discrete_actions(method: str) -> None:
 def test_preferences_need_discrete_actions() -> None:
     """There is no order among numbers."""
     with pytest.raises(BadSpecError, match="choice=preference needs discrete"):
-        NappingAgent(constant_agent(0.5, 6.0), options={"choice": "preference"})
+        NappingAgent(constant_agent(0.5, 6.0), choice="preference")
 
 
 def test_random_numbers() -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.errors import BadAgentError, MissingExtraError, UnknownNameError, check_name
+from nappingrl.registry import agents as registered
 
 if TYPE_CHECKING:
     from nappingrl.agents.base import Agent
@@ -30,6 +31,12 @@ def zoo_names(domain: str | None = None, folder: Path | None = None) -> list[str
     if domain is None:
         return stems
     return [stem.removeprefix(f"{domain}-") for stem in stems if stem.startswith(f"{domain}-")]
+
+
+def agent_names(domain: str) -> list[str]:
+    """All agents of a domain by name: those with shipped weights, then the scripted ones."""
+    scripted = [name.removeprefix(f"{domain}-") for name in registered.names() if name.startswith(f"{domain}-")]
+    return zoo_names(domain) + scripted
 
 
 def card(domain: str | None, name: str, folder: Path | None = None) -> dict[str, Any]:

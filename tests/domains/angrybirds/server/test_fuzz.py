@@ -15,14 +15,14 @@ from nappingrl.domains.angrybirds.physics.scene import Scene
 from nappingrl.domains.angrybirds.physics.world import World
 from nappingrl.domains.angrybirds.server.game import Game
 from nappingrl.domains.angrybirds.server.harness import Harness
-from nappingrl.domains.angrybirds.server.observer import Sight
-from nappingrl.domains.angrybirds.server.protocol import (
-    MESSAGES,
-    Code,
+from nappingrl.domains.angrybirds.server.observer import Observer
+from nappingrl.domains.angrybirds.server.protocol import MESSAGES, Code, ProtocolError, Request
+from nappingrl.domains.angrybirds.server.results import Results
+from nappingrl.domains.angrybirds.server.server import Server, Settings
+from nappingrl.domains.angrybirds.server.trial_plan import LevelSet, Plan, Source, Trial, one_trial
+from nappingrl.domains.angrybirds.server.wire import (
     Need,
     Picture,
-    ProtocolError,
-    Request,
     parse_batch,
     parse_numbers,
     parse_picture,
@@ -31,9 +31,6 @@ from nappingrl.domains.angrybirds.server.protocol import (
     parse_sized,
     run_parser,
 )
-from nappingrl.domains.angrybirds.server.results import Results
-from nappingrl.domains.angrybirds.server.server import Server, Settings
-from nappingrl.domains.angrybirds.server.trial_plan import LevelSet, Plan, Source, Trial, one_trial
 
 N_TOY, N_REAL, N_FRAMES, N_BROKEN = 18_000, 500, 1000, 500
 LEVELS = tuple(Source(f"novelty_level_{i}/x.xml", toy_level(str(i)), i > 2) for i in range(6))
@@ -42,7 +39,7 @@ FIRST = [68, 68, 53]
 """How an agent gets into a level."""
 
 
-class QuickSight(Sight):
+class QuickObserver(Observer):
     """Draws nothing: pictures have tests of their own."""
 
     def picture(self, scene: Scene | None) -> Picture:
@@ -53,8 +50,8 @@ def new_game(rng: random.Random, make_world=ToyWorld) -> Game:
     levels = LevelSet(LEVELS, "training", 0, rng.choice([0, 20]), rng.choice([0, 1, 3]), rng.random() < 0.5)
     trial = Trial("t", levels, (LevelSet(LEVELS[:1], "test"),), 2, rng.random() < 0.3, 0, rng.choice([0, 5]))
     harness = Harness(Plan((trial,), rng.choice([0, 3])), time.monotonic)
-    sight = QuickSight(rng.random() < 0.5, rng.random() < 0.5, np.random.default_rng(0))
-    return Game(1, harness, make_world, sight, Results(None).journal(), lambda _: None)
+    observer = QuickObserver(rng.random() < 0.5, rng.random() < 0.5, np.random.default_rng(0))
+    return Game(1, harness, make_world, observer, Results(None).journal(), lambda _: None)
 
 
 def arguments(rng: random.Random, letters: str) -> bytes:

@@ -13,18 +13,11 @@ from domains.angrybirds.server.toy_world import FLIGHT, HIT, MISS, SLING, ToyWor
 from nappingrl.domains.angrybirds.physics.scene import Camera, Scene, View
 from nappingrl.domains.angrybirds.server.game import Game
 from nappingrl.domains.angrybirds.server.harness import Harness
-from nappingrl.domains.angrybirds.server.observer import Sight
-from nappingrl.domains.angrybirds.server.protocol import (
-    Code,
-    Likelihood,
-    Request,
-    State,
-    parse_batch,
-    parse_picture,
-    run_parser,
-)
+from nappingrl.domains.angrybirds.server.observer import Observer
+from nappingrl.domains.angrybirds.server.protocol import Code, Likelihood, Request, State
 from nappingrl.domains.angrybirds.server.results import Episode, Results
 from nappingrl.domains.angrybirds.server.trial_plan import LevelSet, Plan, Source, Trial
+from nappingrl.domains.angrybirds.server.wire import parse_batch, parse_picture, run_parser
 from nappingrl.errors import BadRunError
 
 S = State
@@ -40,7 +33,7 @@ class Table:
         trial = Trial("t", levels or LevelSet(SOURCES), is_informed=is_informed)
         self.game = Game(
             3, Harness(Plan((trial,), **plan), lambda: self.now), self.make_world,
-            Sight(is_dev, False, np.random.default_rng(0)), Results(out).journal(), self.trials.append,
+            Observer(is_dev, False, np.random.default_rng(0)), Results(out).journal(), self.trials.append,
         )  # fmt: skip
 
     def make_world(self, source: Source) -> ToyWorld:

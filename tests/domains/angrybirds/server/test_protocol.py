@@ -7,14 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nappingrl.domains.angrybirds.server.protocol import (
-    MESSAGES,
-    Code,
-    Likelihood,
+from nappingrl.domains.angrybirds.server.protocol import MESSAGES, Code, Likelihood, ProtocolError, Request, State
+from nappingrl.domains.angrybirds.server.wire import (
     Need,
-    ProtocolError,
-    Request,
-    State,
     encode_batch,
     encode_numbers,
     encode_picture,

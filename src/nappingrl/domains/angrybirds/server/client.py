@@ -13,11 +13,13 @@ from nappingrl.domains.angrybirds.server.protocol import (
     MESSAGES,
     Code,
     Likelihood,
-    Parser,
-    Picture,
     ProtocolError,
     Request,
     State,
+)
+from nappingrl.domains.angrybirds.server.wire import (
+    Parser,
+    Picture,
     encode_request,
     parse_batch,
     parse_numbers,

@@ -4,7 +4,8 @@ import socket
 import time
 from contextlib import suppress
 
-from nappingrl.domains.angrybirds.server.protocol import Need, ProtocolError
+from nappingrl.domains.angrybirds.server.protocol import ProtocolError
+from nappingrl.domains.angrybirds.server.wire import Need
 
 CHUNK = 65536
 

@@ -1,4 +1,4 @@
-"""One agent's game: every request is answered here, in bytes, without a socket."""
+"""One agent's game: answers every request in bytes, without a socket."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,38 +9,36 @@ import msgspec
 from nappingrl.domains.angrybirds.physics.scene import Scene
 from nappingrl.domains.angrybirds.physics.world import LONGEST_TAP_MS, STEP
 from nappingrl.domains.angrybirds.server.harness import Entry, Harness
-from nappingrl.domains.angrybirds.server.observer import LOOKS, Sight
+from nappingrl.domains.angrybirds.server.observer import OBSERVE_CODES, Observer
 from nappingrl.domains.angrybirds.server.playable import Playable, Recorder, polar_release_point, release_point
-from nappingrl.domains.angrybirds.server.protocol import (
-    MOST_RECORDS,
-    Code,
-    Request,
+from nappingrl.domains.angrybirds.server.protocol import MOST_RECORDS, Code, Request
+from nappingrl.domains.angrybirds.server.results import FAIL, PASS, PLAYING, Episode, Journal, place_of
+from nappingrl.domains.angrybirds.server.trial_plan import Source
+from nappingrl.domains.angrybirds.server.wire import (
     encode_batch,
     encode_numbers,
     encode_picture,
     encode_scores,
     encode_sized,
 )
-from nappingrl.domains.angrybirds.server.results import FAIL, PASS, PLAYING, Episode, Journal, place_of
-from nappingrl.domains.angrybirds.server.trial_plan import Source
 
 OK, REFUSED = 1, 0
 POLL_STEPS = 200
-"""While a fast shot is under way, asking for the state lets this many steps pass (4 s) ..."""
-LOOK_STEPS = 5
-"""... and looking this many (0.1 s); nothing else does."""
+"""Steps that pass during a fast shot when the agent asks for the state (4 s)."""
+OBSERVE_STEPS = 5
+"""Steps that pass when it observes the scene (0.1 s); other requests take no time."""
 MOST_STEPS = 2000
-"""A fast shot is over after so many steps, and a batch without a shot records no longer."""
+"""Limit of a fast shot, and of a batch without a shot."""
 LARGEST_BYTE, LARGEST_COUNT = 2**8 - 1, 2**32 - 1
 
 MakeWorld = Callable[[Source], Playable]
 OnTrial = Callable[[tuple[Episode, ...]], None]
-"""Is told the episodes of a trial that is over."""
+"""Called with the episodes of a finished trial."""
 
 
 @dataclass(slots=True)
 class _Play:
-    """A level being played."""
+    """A loaded level."""
 
     entry: Entry
     world: Playable
@@ -49,7 +47,7 @@ class _Play:
     n_pigs: int
     n_shots: int = 0
     n_steps: int | None = None
-    """Steps of a fast shot that is under way."""
+    """Steps of the fast shot in progress, if any."""
     is_logged: bool = False
 
 
@@ -57,7 +55,7 @@ class Game:
     """Harness, world and results of one agent.
 
     Attributes:
-        agent_id: what the agent calls itself.
+        agent_id: The id that the agent gives itself.
     """
 
     def __init__(
@@ -65,18 +63,22 @@ class Game:
         number: int,
         harness: Harness,
         make_world: MakeWorld,
-        sight: Sight,
+        observer: Observer,
         journal: Journal,
         on_trial: OnTrial,
     ) -> None:
         self.agent_id = 0
-        self._number, self._harness, self._make_world = number, harness, make_world
-        self._sight, self._journal, self._on_trial = sight, journal, on_trial
+        self._number = number
+        self._harness = harness
+        self._make_world = make_world
+        self._observer = observer
+        self._journal = journal
+        self._on_trial = on_trial
         self._play: _Play | None = None
-        self._evaluation = self._n_told = 0
+        self._evaluation = self._n_reported = 0
         self._answers: dict[Code, Callable[[Request], bytes]] = {
             Code.CONFIGURE: self._configure,
-            Code.SET_SPEED: self._agree,
+            Code.SET_SPEED: self._accept,
             Code.STATE: lambda request: encode_numbers(request.code, self._harness.poll()),
             Code.CURRENT_LEVEL: self._current_level,
             Code.N_LEVELS: lambda request: encode_numbers(request.code, len(self._harness.levels.sources)),
@@ -86,7 +88,7 @@ class Game:
             Code.SHOOT_SEQUENCE: self._shoot_sequence,
             Code.ZOOM_OUT: self._zoom,
             Code.ZOOM_IN: self._zoom,
-            Code.CLICK: self._agree,
+            Code.CLICK: self._accept,
             Code.SHOOT_AND_RECORD: self._shoot_and_record,
             Code.FAST_SHOOT: self._shoot,
             Code.FAST_SHOOT_POLAR: self._shoot,
@@ -106,29 +108,29 @@ class Game:
 
     @property
     def is_terminated(self) -> bool:
-        """The whole evaluation is done."""
+        """Whether the whole evaluation is done."""
         return self._harness.is_terminated
 
     def handle(self, request: Request) -> bytes:
-        """The reply to a request."""
+        """Reply to a request."""
         self._harness.check_time()
         if request.code is Code.STATE:
-            self._go_on(POLL_STEPS)
-        elif request.code in LOOKS or request.code is Code.SCORE:
-            self._go_on(LOOK_STEPS)
+            self._advance(POLL_STEPS)
+        elif request.code in OBSERVE_CODES or request.code is Code.SCORE:
+            self._advance(OBSERVE_STEPS)
         answer = self._answers.get(request.code)
-        reply = answer(request) if answer is not None else self._sight.look(request.code, self.scene())
+        reply = answer(request) if answer is not None else self._observer.reply(request.code, self.scene())
         self._follow_harness()
         return reply
 
     def scene(self) -> Scene | None:
-        """What can be seen of the level, if one is loaded."""
+        """The scene of the loaded level, if any."""
         return self._play.world.scene() if self._play is not None else None
 
     def close(self) -> list[Episode]:
-        """The agent is gone: a level that it has not finished counts as left. Episodes of which nobody was told."""
+        """End the game; an unfinished level counts as left. Returns the episodes not passed to `on_trial`."""
         self._leave_level()
-        return self._journal.episodes[self._n_told :]
+        return self._journal.episodes[self._n_reported :]
 
     # Answers ---------------------------------------------------------------------------------------------------------
 
@@ -140,8 +142,8 @@ class Game:
         minutes = min(-(-levels.time_limit // 60), LARGEST_BYTE)
         return encode_numbers(request.code, 1, minutes, min(len(levels.sources), LARGEST_BYTE))
 
-    def _agree(self, request: Request) -> bytes:
-        """Nothing to do: results do not depend on speed, and there is no button to click."""
+    def _accept(self, request: Request) -> bytes:
+        """Do nothing: results do not depend on speed, and there is no button to click."""
         return encode_numbers(request.code, OK)
 
     def _zoom(self, request: Request) -> bytes:
@@ -157,7 +159,7 @@ class Game:
 
     def _ready(self, request: Request) -> bytes:
         if self._harness.is_untouched:
-            self._play = None  # may be entered again: no episode
+            self._play = None  # no episode: the level may be entered again
         return encode_numbers(request.code, *self._harness.ready())
 
     def _load(self, request: Request, is_entered: bool) -> bytes:
@@ -184,13 +186,13 @@ class Game:
         return encode_numbers(request.code, OK)
 
     def _initial_screenshot(self, _: Request) -> bytes:
-        return encode_picture(self._sight.picture(self._play.first if self._play is not None else None))
+        return encode_picture(self._observer.picture(self._play.first if self._play is not None else None))
 
     def _hint(self, request: Request) -> bytes:
-        """Hint level 1 says what an informed agent may know; nothing else is known of hints."""
+        """Hint level 1 gives what an informed agent may know; other hints are not documented."""
         info = self._harness.novelty_info()
-        is_told = request.numbers[0] == 1 and info >= 0
-        return encode_sized(msgspec.json.encode({"novelty": bool(info)} if is_told else {}))
+        is_allowed = request.numbers[0] == 1 and info >= 0
+        return encode_sized(msgspec.json.encode({"novelty": bool(info)} if is_allowed else {}))
 
     # Shots -----------------------------------------------------------------------------------------------------------
 
@@ -198,17 +200,17 @@ class Game:
         return encode_numbers(request.code, self._shoot_once(request.code, request.numbers))
 
     def _shoot_sequence(self, request: Request) -> bytes:
-        """One after the other; each gets a byte."""
+        """Shoot one after the other; the reply has a byte for each."""
         faster = 10 if request.code is Code.FAST_SHOOT_SEQUENCE else 0
         numbers = request.numbers
         shots = [numbers[i : i + 5] for i in range(0, len(numbers), 5)]
         return bytes(self._shoot_once(Code(shot[0] + faster), shot[1:]) for shot in shots)
 
     def _shoot_once(self, code: Code, numbers: tuple[int, ...], on_step: Callable[[], None] | None = None) -> int:
-        """One shot of any kind: 1 if it was made, 0 if it was refused."""
+        """Make one shot of any kind: 1 if it was made, 0 if it was refused."""
         is_fast = code in (Code.FAST_SHOOT, Code.FAST_SHOOT_POLAR)
         if not is_fast:
-            self._go_on(MOST_STEPS)
+            self._advance(MOST_STEPS)
         play = self._play
         if play is None or not self._harness.is_playing:
             return REFUSED
@@ -221,12 +223,12 @@ class Game:
             self._harness.on_shot()
         if is_made and is_fast:
             play.n_steps = 0
-            self._go_on(MOST_STEPS if self._harness.is_set_over else int(tap_ms / 1000 / STEP) + 1)
+            self._advance(MOST_STEPS if self._harness.is_set_over else int(tap_ms / 1000 / STEP) + 1)
         self._judge()
         return OK if is_made else REFUSED
 
-    def _go_on(self, n_steps: int) -> None:
-        """Let time pass while a fast shot is under way."""
+    def _advance(self, n_steps: int) -> None:
+        """Let time pass during a fast shot."""
         play = self._play
         if play is None or play.n_steps is None:
             return
@@ -240,17 +242,17 @@ class Game:
             self._judge()
 
     def _shoot_and_record(self, request: Request) -> bytes:
-        """A safe shot, recorded every so many frames; if it is refused, one record of what there is."""
+        """Make a safe shot and record it at a frame interval; a refused shot gives one record of the scene."""
         x, y, t1, tap_ms, every, *option = request.numbers
         play = self._play
-        recorder = Recorder(play.world, self._sight, every) if play is not None and every > 0 else None
-        if recorder is None or not self._shoot_once(Code.SHOOT, (x, y, t1, tap_ms), recorder.look):
+        recorder = Recorder(play.world, self._observer, every) if play is not None and every > 0 else None
+        if recorder is None or not self._shoot_once(Code.SHOOT, (x, y, t1, tap_ms), recorder.on_step):
             return encode_batch([self._now()])
         records = recorder.flight(tap_ms) if option == [1] else recorder.records
         return encode_batch(records or [self._now()])
 
     def _record(self, request: Request) -> bytes:
-        """Records without a shot: let time pass between them."""
+        """Record without a shot and let time pass in between."""
         every, n = request.numbers
         if self._play is None or every < 1 or not 1 <= n <= MOST_RECORDS:
             return encode_batch([self._now()])
@@ -266,24 +268,24 @@ class Game:
         return encode_batch(records)
 
     def _now(self) -> bytes:
-        return self._sight.truth(self.scene(), self._sight.has_noisy_batches)
+        return self._observer.record(self.scene())
 
-    # What follows ----------------------------------------------------------------------------------------------------
+    # Outcomes --------------------------------------------------------------------------------------------------------
 
     def _judge(self) -> None:
-        """Tell the harness and the results of a level that was decided."""
+        """Report a decided level to the harness and the results."""
         play = self._play
         if play is not None and not play.is_logged and play.world.status != "playing":
             self._harness.on_end(play.world.status == "won", play.world.score)
             self._log(play)
 
     def _follow_harness(self) -> None:
-        """Drop a level that the harness has left; tell of a trial that is over."""
+        """Leave a level that the harness has left; report a finished trial."""
         if not self._harness.is_in_level:
             self._leave_level()
         if self._harness.evaluation > self._evaluation:
-            ended = tuple(self._journal.episodes[self._n_told :])
-            self._n_told += len(ended)
+            ended = tuple(self._journal.episodes[self._n_reported :])
+            self._n_reported += len(ended)
             self._evaluation = self._harness.evaluation
             self._on_trial(ended)
 
@@ -303,11 +305,11 @@ class Game:
         )  # fmt: skip
 
     def _index(self) -> tuple[int, int, int]:
-        """Evaluation, level and shot, for a row of the results."""
+        """Evaluation, level and shot of a row of the results."""
         entry = self._harness.entry
         return self._harness.evaluation, entry.number if entry is not None else 0, self._harness.n_shots
 
 
 def _count(number: int) -> int:
-    """A number as it fits into 32 bits."""
+    """Clamp a number to 32 bits."""
     return min(max(0, number), LARGEST_COUNT)

@@ -1,4 +1,4 @@
-"""What a game needs of a world, where a shot is released, and what is recorded while it goes on."""
+"""The interface that a game needs of a world, release points of shots, and records of a running shot."""
 
 from collections.abc import Callable
 from math import cos, radians, sin
@@ -7,12 +7,12 @@ from typing import Protocol
 from nappingrl.domains.angrybirds.physics.scene import PIXELS, Point, Scene
 from nappingrl.domains.angrybirds.physics.shots import DOT_TICKS
 from nappingrl.domains.angrybirds.physics.world import STEP
-from nappingrl.domains.angrybirds.server.observer import Sight
+from nappingrl.domains.angrybirds.server.observer import Observer
 from nappingrl.domains.angrybirds.server.protocol import MOST_RECORDS
 
 
 class Playable(Protocol):
-    """What a game needs of a world."""
+    """A world as a game needs it."""
 
     @property
     def status(self) -> str:
@@ -39,42 +39,44 @@ class Playable(Protocol):
         """Whether anything moves, or the last shot is not over."""
 
     def scene(self) -> Scene:
-        """All that can be seen now."""
+        """A snapshot of everything that is visible."""
 
     def shoot(self, release: Point, tap_ms: int = 0, on_step: Callable[[], None] | None = None) -> bool:
-        """A whole shot; False if refused."""
+        """Make a whole shot; False if refused."""
 
     def launch(self, release: Point, tap_ms: int = 0) -> bool:
-        """Let the bird go; time goes on by `step` or `settle`."""
+        """Launch the bird; `step` or `settle` let time pass."""
 
     def step(self, n: int = 1) -> None:
-        """Go on by n fixed steps."""
+        """Make n fixed steps."""
 
     def settle(self, on_step: Callable[[], None] | None = None) -> None:
-        """Go on until nothing moves and the level is decided or waits for a shot."""
+        """Step until nothing moves, then decide the level."""
 
 
 class Recorder:
-    """Takes records while a shot goes on. A frame is one step of the physics."""
+    """Records ground truths during a shot. A frame is one step of the physics."""
 
-    def __init__(self, world: Playable, sight: Sight, every: int) -> None:
-        self._world, self._sight, self._every = world, sight, every
+    def __init__(self, world: Playable, observer: Observer, every: int) -> None:
+        self._world = world
+        self._observer = observer
+        self._every = every
         self._frames: list[int] = []
         self._released_at: int | None = None
         self.records: list[bytes] = []
 
-    def look(self) -> None:
-        """After each step; steps in which nothing moves may be left out by the world."""
+    def on_step(self) -> None:
+        """Called after each step; the world may skip steps in which nothing moves."""
         frame = round(self._world.time / STEP)
         if self._released_at is None:
             self._released_at = frame - 1
         since = frame - self._released_at
         if len(self.records) < MOST_RECORDS and (not self._frames or since - self._frames[-1] >= self._every):
             self._frames.append(since)
-            self.records.append(self._sight.truth(self._world.scene(), self._sight.has_noisy_batches))
+            self.records.append(self._observer.record(self._world.scene()))
 
     def flight(self, tap_ms: int) -> list[bytes]:
-        """The records up to the tap or the first collision, as far as the dots of the flight show it."""
+        """The records up to the tap or the first collision, which ends the dots of the flight."""
         end = DOT_TICKS * len(self._world.scene().dots)
         if tap_ms > 0:
             end = min(end, int(tap_ms / 1000 / STEP))
@@ -82,7 +84,7 @@ class Recorder:
 
 
 def release_point(scene: Scene, numbers: tuple[int, ...]) -> Point:
-    """A release point on the screen, or (of old clients) a point and how far it is drawn, in the world."""
+    """A release point in world units, from a point on the screen or (old clients) a point and a drag."""
     x, y = numbers if len(numbers) == 2 else (numbers[0] + numbers[2], numbers[1] + numbers[3])
     if scene.view.rotation == 180:
         x, y = PIXELS[0] - x, PIXELS[1] - y
@@ -90,7 +92,7 @@ def release_point(scene: Scene, numbers: tuple[int, ...]) -> Point:
 
 
 def polar_release_point(scene: Scene, numbers: tuple[int, ...]) -> Point:
-    """A distance in pixels and a launch angle in hundredths of a degree: our guess, no agent is known to use it."""
+    """A release point from pixels and hundredths of a degree: our guess, no agent is known to use it."""
     r, angle = numbers[-2] / scene.camera.scale, radians(numbers[-1] / 100)
     x, y = scene.sling.origin
     return x - r * cos(angle), y - r * sin(angle)

@@ -14,11 +14,12 @@ from pathlib import Path
 from types import FrameType
 
 from nappingrl.domains.angrybirds.server.game import MakeWorld
+from nappingrl.domains.angrybirds.server.listener import Say
 from nappingrl.domains.angrybirds.server.playable import Playable
 from nappingrl.domains.angrybirds.server.process import AgentProcess
 from nappingrl.domains.angrybirds.server.protocol import AGENT_PORT, ProtocolError
 from nappingrl.domains.angrybirds.server.results import PASS, Episode
-from nappingrl.domains.angrybirds.server.server import LOOPBACK, Say, Server, Settings
+from nappingrl.domains.angrybirds.server.server import LOOPBACK, Server, Settings
 from nappingrl.domains.angrybirds.server.trial_plan import Plan, Source
 from nappingrl.domains.angrybirds.server.unfinished import Remainder, is_endless
 from nappingrl.errors import BadSpecError

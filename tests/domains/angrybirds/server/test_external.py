@@ -27,7 +27,7 @@ from nappingrl.domains.angrybirds.server.harness import Entry
 from nappingrl.domains.angrybirds.server.results import FAIL, PASS, PLAYING, Episode
 from nappingrl.domains.angrybirds.server.supervise import MOST_LINES, Patience, Supervised, Supervisor
 from nappingrl.domains.angrybirds.server.trial_plan import LevelSet, Plan, Source, Trial, one_trial
-from nappingrl.domains.angrybirds.server.unfinished import MISSING, Remainder
+from nappingrl.domains.angrybirds.server.unfinished import MISSING, UnfinishedPlan
 from nappingrl.errors import BadSpecError
 from nappingrl.report.runs import load_runs
 from nappingrl.trials.science_birds import external_trial
@@ -222,41 +222,41 @@ def make_set(letters: str, **options: object) -> LevelSet:
 
 
 def test_each_game_gets_what_was_not_entered() -> None:
-    remainder = Remainder(Plan((Trial("t", make_set("abc"), n_executions=2), Trial("u", make_set("d")))))
-    given = remainder.take()
+    unfinished = UnfinishedPlan(Plan((Trial("t", make_set("abc"), n_executions=2), Trial("u", make_set("d")))))
+    given = unfinished.next_game()
     assert names(given) == [["a", "b", "c"], ["a", "b", "c"], ["d"]]
-    remainder.add([*(episode_of(given, 0, i) for i in (1, 2, 3)), episode_of(given, 1, 2)], 1, 5.0)
-    given = remainder.take()
+    unfinished.add([*(episode_of(given, 0, i) for i in (1, 2, 3)), episode_of(given, 1, 2)], 1, 5.0)
+    given = unfinished.next_game()
     assert names(given) == [["a", "c"], ["d"]]
-    assert remainder.n_left == 3
-    remainder.add([episode_of(given, 0, 2, agent_id=8)], 0, 5.0)
-    assert names(remainder.take()) == [["a"], ["d"]]
-    entries = [(one.entry.evaluation, one.entry.execution, one.entry.number) for one in remainder.episodes]
+    assert unfinished.n_left == 3
+    unfinished.add([episode_of(given, 0, 2, agent_id=8)], 0, 5.0)
+    assert names(unfinished.next_game()) == [["a"], ["d"]]
+    entries = [(one.entry.evaluation, one.entry.execution, one.entry.number) for one in unfinished.episodes]
     assert entries == [(0, 0, 1), (0, 0, 2), (0, 0, 3), (1, 1, 2), (1, 1, 3)]
-    assert {one.agent_id for one in remainder.episodes} == {7}
-    missing = [(one.entry.evaluation, one.entry.source.name, one.n_birds, one.n_pigs) for one in remainder.missing()]
+    assert {one.agent_id for one in unfinished.episodes} == {7}
+    missing = [(one.entry.evaluation, one.entry.source.name, one.n_birds, one.n_pigs) for one in unfinished.missing()]
     assert missing == [(1, "a", 2, 1), (2, "d", 2, 1)]
 
 
 def test_limits_go_down_and_end_a_trial() -> None:
-    remainder = Remainder(Plan((Trial("t", make_set("abcd", interaction_limit=5, time_limit=60)),)))
-    given = remainder.take()
-    remainder.add([episode_of(given, 0, 1, n_shots=2)], 0, 20.9)
-    training = remainder.take().trials[0].training
+    unfinished = UnfinishedPlan(Plan((Trial("t", make_set("abcd", interaction_limit=5, time_limit=60)),)))
+    given = unfinished.next_game()
+    unfinished.add([episode_of(given, 0, 1, n_shots=2)], 0, 20.9)
+    training = unfinished.next_game().trials[0].training
     assert (training.interaction_limit, training.time_limit) == (3, 40)
-    remainder.add([episode_of(Plan((Trial("t", training),)), 0, 1, n_shots=3)], 0, 1.0)
-    assert (remainder.n_left, remainder.missing()) == (0, []), "no shots are left for the others"
+    unfinished.add([episode_of(Plan((Trial("t", training),)), 0, 1, n_shots=3)], 0, 1.0)
+    assert (unfinished.n_left, unfinished.missing()) == (0, []), "no shots are left for the others"
 
 
 def test_a_trial_with_test_sets_is_not_played_on() -> None:
     plan = Plan((Trial("t", make_set("ab"), (make_set("cd", mode="test"),)), Trial("u", make_set("e"))))
-    remainder = Remainder(plan)
-    remainder.take()
-    remainder.add([], 0, 1.0)
-    assert names(remainder.take()) == [["a", "b"], ["e"]], "not begun"
-    remainder.add([episode_of(plan, 0, 1)], 0, 1.0)
-    assert names(remainder.take()) == [["e"]]
-    assert [one.entry.source.name for one in remainder.missing()] == ["b", "c", "d", "e"]
+    unfinished = UnfinishedPlan(plan)
+    unfinished.next_game()
+    unfinished.add([], 0, 1.0)
+    assert names(unfinished.next_game()) == [["a", "b"], ["e"]], "not begun"
+    unfinished.add([episode_of(plan, 0, 1)], 0, 1.0)
+    assert names(unfinished.next_game()) == [["e"]]
+    assert [one.entry.source.name for one in unfinished.missing()] == ["b", "c", "d", "e"]
 
 
 # ---- the command ----------------------------------------------------------------------------------------------------

@@ -1,1 +1,1 @@
-"""The Science Birds protocol server and its evaluation harness."""
+"""A server and a client of the Science Birds protocol, trial harness and results, and supervised external agents."""

@@ -1,4 +1,4 @@
-"""A client of the protocol: our agents play the real game with it, or our own server."""
+"""A client of the protocol, for the real game and for our server."""
 
 import json
 import socket
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What a competition tells at the start; all 0 in training."""
+    """Reply to `configure`; all 0 in training."""
 
     round: int
     minutes: int
@@ -43,7 +43,7 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class SetInfo:
-    """What is known of a level set before it begins."""
+    """The limits of a level set."""
 
     seconds: int
     n_shots: int
@@ -52,12 +52,12 @@ class SetInfo:
     mode: int
     order: int
     novelty_told: int
-    """What the last three mean is not documented; see docs/domains/angrybirds-protocol.md for our server's."""
+    """The last three are not documented; see docs/domains/angrybirds-protocol.md for our server."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShotAt:
-    """One shot of a sequence: a point on the screen, or distance and angle if polar."""
+    """One shot of a sequence: a point on the screen, or a distance and an angle if polar."""
 
     x: int
     y: int
@@ -68,15 +68,15 @@ class ShotAt:
 class Client:
     """One agent's connection; use it as a context.
 
-    Each method is one request. Refusals are False, 0 or None as the game gives them; what is not the protocol raises.
+    Each method is one request. A refusal is False, 0 or None; violations of the protocol raise.
 
     Args:
-        host: Where the game's server runs.
+        host: Host of the game's server.
         port: Its port for agents.
-        seconds: How long to wait for a reply; a safe shot in the real game takes up to a minute.
+        seconds: Timeout of a reply; a safe shot in the real game takes up to a minute.
 
     Raises:
-        ProtocolError: if nobody listens there, the server hangs up, is silent, or speaks another protocol.
+        ProtocolError: If there is no server, or it hangs up, is silent, or speaks another protocol.
     """
 
     def __init__(self, host: str = "127.0.0.1", port: int = AGENT_PORT, seconds: float = 300.0) -> None:
@@ -103,15 +103,15 @@ class Client:
     # The game --------------------------------------------------------------------------------------------------------
 
     def configure(self, agent_id: int, is_training: bool = True) -> Configuration:
-        """Say who plays; the first request."""
+        """Register the agent; must be the first request."""
         return Configuration(*self._numbers(Code.CONFIGURE, agent_id, int(is_training)))
 
     def set_speed(self, speed: int) -> bool:
-        """How fast the real game runs, 1 to 50."""
+        """Set the speed of the real game, 1 to 50."""
         return self._is_done(Code.SET_SPEED, speed)
 
     def state(self) -> State:
-        """What the game is doing."""
+        """State of the game."""
         (number,) = self._numbers(Code.STATE)
         try:
             return State(number)
@@ -119,11 +119,11 @@ class Client:
             raise self._wrong(f"state {number}; allowed: 0 to {max(State)}") from error
 
     def current_level(self) -> int:
-        """Number of the level from 1; 0: none."""
+        """Number of the level from 1; 0 if there is none."""
         return self._numbers(Code.CURRENT_LEVEL)[0]
 
     def n_levels(self) -> int:
-        """How many levels the set has."""
+        """Number of levels of the set."""
         return self._numbers(Code.N_LEVELS)[0]
 
     def my_scores(self) -> tuple[int, ...]:
@@ -135,7 +135,7 @@ class Client:
         return self._numbers(Code.SCORE)[0]
 
     def ready_for_new_set(self) -> SetInfo:
-        """Go on from a new trial or set."""
+        """Begin the announced trial or set."""
         return SetInfo(*self._numbers(Code.READY_FOR_NEW_SET))
 
     def load_level(self, number: int) -> bool:
@@ -153,11 +153,11 @@ class Client:
     # Shots -----------------------------------------------------------------------------------------------------------
 
     def shoot(self, x: int, y: int, tap_ms: int = 0, is_fast: bool = False) -> bool:
-        """Release at a point of the screen; returns when nothing moves any more, or at once if fast."""
+        """Release at a point of the screen; returns when nothing moves, or at once if fast."""
         return self._is_done(Code.FAST_SHOOT if is_fast else Code.SHOOT, x, y, 0, tap_ms)
 
     def shoot_polar(self, r: int, theta: int, tap_ms: int = 0, is_fast: bool = False) -> bool:
-        """Release by distance and angle; what the real game takes them for is not known."""
+        """Release by distance and angle; their units in the real game are not known."""
         return self._is_done(Code.FAST_SHOOT_POLAR if is_fast else Code.SHOOT_POLAR, r, theta, 0, tap_ms)
 
     def shoot_sequence(self, shots: list[ShotAt], is_fast: bool = False) -> list[bool]:
@@ -172,71 +172,71 @@ class Client:
     def shoot_and_record(
         self, x: int, y: int, tap_ms: int = 0, every: int = 1, only_flight: bool | None = None
     ) -> list[GroundTruth]:
-        """A safe shot with a ground truth every so many frames; `only_flight` None: for servers before v0.5.0."""
+        """A safe shot, recorded every n-th frame; `only_flight` must be None for servers before v0.5.0."""
         option = () if only_flight is None else (int(only_flight),)
         request = Request(Code.SHOOT_AND_RECORD, (x, y, 0, tap_ms, every, *option))
         return [self._truth(record) for record in self._ask(request, parse_batch())]
 
     def zoom_out(self) -> bool:
-        """Show all of the level."""
+        """Show the whole level."""
         return self._is_done(Code.ZOOM_OUT)
 
     def zoom_in(self) -> bool:
-        """Show less of it."""
+        """Show a part of the level."""
         return self._is_done(Code.ZOOM_IN)
 
     def click(self) -> bool:
         """Click in the centre of the screen."""
         return self._is_done(Code.CLICK)
 
-    # What is seen ----------------------------------------------------------------------------------------------------
+    # Observations ----------------------------------------------------------------------------------------------------
 
     def screenshot(self) -> Picture:
-        """The screen."""
+        """A screenshot, (480, 640, 3)."""
         return self._ask(Request(Code.SCREENSHOT), parse_picture())
 
     def initial_screenshot(self) -> Picture:
-        """The screen as it was when the level was loaded."""
+        """The screenshot at the start of the level."""
         return self._ask(Request(Code.INITIAL_SCREENSHOT), parse_picture())
 
     def ground_truth(self, is_noisy: bool = False) -> GroundTruth:
-        """What stands where."""
+        """The ground truth of the scene."""
         code = Code.NOISY_TRUTH if is_noisy else Code.TRUTH
         return self._truth(self._ask(Request(code), parse_sized()))
 
     def ground_truth_and_screenshot(self, is_noisy: bool = False) -> tuple[GroundTruth, Picture]:
-        """Both at one moment."""
+        """Ground truth and screenshot of the same moment."""
         code = Code.NOISY_TRUTH_AND_SCREENSHOT if is_noisy else Code.TRUTH_AND_SCREENSHOT
         truth, picture = self._ask(Request(code), _parse_both())
         return self._truth(truth), picture
 
     def batch_ground_truth(self, every: int, n: int) -> list[GroundTruth]:
-        """Ground truths every so many frames without a shot, at most 300."""
+        """At most 300 ground truths, every n-th frame, without a shot."""
         records = self._ask(Request(Code.BATCH_TRUTH, (every, n)), parse_batch())
         return [self._truth(record) for record in records]
 
     # Novelty ---------------------------------------------------------------------------------------------------------
 
     def report_likelihood(self, report: Likelihood) -> bool:
-        """Say how likely a novelty is."""
+        """Report how likely a novelty is."""
         (number,) = self._ask(Request(Code.REPORT_LIKELIHOOD, likelihood=report), parse_numbers("B"))
         return number == 1
 
     def report_description(self, text: str) -> bool:
-        """Say what the novelty is."""
+        """Describe the novelty."""
         (number,) = self._ask(Request(Code.REPORT_DESCRIPTION, text=text), parse_numbers("B"))
         return number == 1
 
     def has_novelty(self) -> bool | None:
-        """Whether the novelty has begun; None: not told in this trial."""
+        """Whether the novelty has begun; None if this trial does not tell."""
         (number,) = self._numbers(Code.NOVELTY_INFO)
         return None if number < 0 else number > 0
 
     def novelty_hint(self, level: int = 1) -> Any:
-        """What the game gives away about the novelty."""
+        """A hint on the novelty."""
         return self._json(self._ask(Request(Code.NOVELTY_HINT, (level,)), parse_sized()))
 
-    # On the wire -----------------------------------------------------------------------------------------------------
+    # Requests --------------------------------------------------------------------------------------------------------
 
     def _numbers(self, code: Code, *numbers: int) -> tuple[int, ...]:
         return self._ask(Request(code, numbers), parse_numbers(MESSAGES[code].reply))

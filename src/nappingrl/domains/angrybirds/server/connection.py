@@ -1,4 +1,4 @@
-"""Exact reads and whole writes on one socket, with limits of time for those who hang."""
+"""Exact reads and whole writes on one socket, with timeouts."""
 
 import socket
 import time
@@ -11,22 +11,22 @@ CHUNK = 65536
 
 
 class HungUpError(ConnectionError):
-    """Raised when the other side has hung up between two messages."""
+    """Raised when the other side hangs up between two messages."""
 
 
 class Connection:
-    """One side of a conversation.
+    """One side of a connection.
 
     Args:
         sock: A connected socket; closed by `close`.
-        idle_seconds: How long to wait for a message to begin.
-        message_seconds: How long a message may take from its first to its last byte, and a send altogether.
-        tails: What to do about arguments that only some versions send: auto (wait a moment for them), short (they
-            never come) or long (they always come).
+        idle_seconds: Longest wait for the first byte of a message.
+        message_seconds: Longest time from the first to the last byte of a message, and to send one.
+        tails: Whether arguments that only some client versions send are expected: auto (wait a moment for them),
+            short (never) or long (always).
     """
 
     TAIL_SECONDS = 0.01
-    """All known clients send a request in one piece, so that its tail is there or comes at once."""
+    """Wait for a tail; all known clients send a request in one piece, so it follows at once."""
 
     def __init__(self, sock: socket.socket, idle_seconds: float, message_seconds: float, tails: str = "auto") -> None:
         self._sock = sock
@@ -41,7 +41,7 @@ class Connection:
         self._deadline = None
 
     def read(self, need: Need) -> bytes:
-        """The bytes that a parser needs; none where they are optional and do not come."""
+        """Read the bytes that a parser needs; b"" if they are optional and do not come."""
         if need.is_optional and not self._has_tail():
             return b""
         while len(self._buffer) < need.n_bytes:
@@ -53,7 +53,7 @@ class Connection:
         return data
 
     def send(self, data: bytes) -> None:
-        """Write a whole message by one call."""
+        """Send a whole message."""
         self._sock.settimeout(self._message_seconds)
         try:
             self._sock.sendall(data)
@@ -63,12 +63,12 @@ class Connection:
             ) from error
 
     def hang_up(self) -> None:
-        """End the conversation, also from another thread: a read or a send that waits there ends."""
+        """Shut the connection down, also from another thread: a waiting read or send there ends."""
         with suppress(OSError):  # the other side may have been faster
             self._sock.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Hang up and give the socket back; for the thread that uses it."""
+        """Hang up and close the socket; only for the thread that uses it."""
         self.hang_up()
         self._sock.close()
 

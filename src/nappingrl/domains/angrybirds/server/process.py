@@ -1,4 +1,4 @@
-"""An external agent's process: started in a folder and a group of its own, its output kept, ended with all of it."""
+"""The process of an external agent: runs in its own folder and process group, which ends as a whole."""
 
 import os
 import signal
@@ -12,48 +12,46 @@ from pathlib import Path
 from nappingrl.errors import BadSpecError
 
 MOST_OUTPUT = 64 * 2**20
-"""Bytes of output that are kept; the rest is read and dropped, so that the agent does not wait."""
+"""Bytes of output that are kept; the rest is read and dropped, so that the agent does not block."""
 TERM_SECONDS = 2.0
-"""From the request to end until it is ended."""
+"""Seconds between SIGTERM and SIGKILL."""
 CHUNK, TICK = 2**16, 0.02
 
 
 class AgentProcess:
-    """A running command; everything it starts belongs to its group and ends with it.
-
-    What leaves the group on purpose (a session of its own) is not found.
+    """A running command; every process that it starts ends with it, unless it leaves the process group.
 
     Args:
-        words: Program and arguments.
-        folder: Where it runs.
-        log: File for what it prints.
+        command: Program and arguments.
+        folder: Working directory.
+        log: File for its output.
     """
 
-    def __init__(self, words: Sequence[str], folder: Path, log: Path) -> None:
+    def __init__(self, command: Sequence[str], folder: Path, log: Path) -> None:
         try:
             self._process = subprocess.Popen(
-                words, bufsize=0, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                command, bufsize=0, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT, start_new_session=True,
             )  # fmt: skip
         except (OSError, ValueError) as error:
             reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-            raise BadSpecError(f"'{words[0]}' of --command cannot be started ({reason}); is it installed?") from error
+            raise BadSpecError(f"'{command[0]}' of --command cannot be started ({reason}); is it installed?") from error
         self._reader = threading.Thread(target=self._keep_output, args=(log,), daemon=True, name="agent-output")
         self._reader.start()
 
     @property
     def has_ended(self) -> bool:
-        """Whether the command itself has ended; what it started may go on."""
+        """Whether the command itself has ended; its children may still run."""
         if self._process.returncode is not None:
             return True
-        # Not reaped yet: until then nobody else can get the number of the group.
+        # WNOWAIT does not reap it: the number of the group cannot be reused until then.
         return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
     def end(self) -> int:
-        """End the whole group, politely at first.
+        """End the whole group, first with SIGTERM, then with SIGKILL.
 
         Returns:
-            The exit status of the command; -9 if signal 9 ended it.
+            The exit status of the command, or the negative number of the signal that ended it.
         """
         try:
             self._signal(signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""What the games on a server came to: the tables that the original game writes, and records for our own."""
+"""Results of the games on a server: the tables of the original game, and our own records."""
 
 import csv
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ COLUMNS = {
     ),
     DESCRIPTION_FILE: ("EvaluationIndex", "LevelIndex", "InteractionIndex", "novelty description"),
 }  # fmt: skip
-"""The first two as in the original; it has no table of descriptions."""
+"""The first two are those of the original, which has no table of descriptions."""
 
 PASS, FAIL, PLAYING = "Pass", "Fail", "Playing"
 Cell = str | int | float
@@ -31,15 +31,15 @@ Cell = str | int | float
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """One level, from being entered to being decided or left."""
+    """One level, from its entry until it is decided or left."""
 
     agent: int
     """Number of the game on this server, from 1."""
     agent_id: int
-    """What the agent calls itself."""
+    """The id that the agent gives itself."""
     entry: Entry
     status: str
-    """Pass, Fail, or Playing: left undecided."""
+    """Pass, Fail, or Playing if it was left undecided."""
     score: int
     n_shots: int
     birds_left: int
@@ -50,7 +50,7 @@ class Episode:
 
 
 class Results:
-    """All games of a server: the first one to have results writes into the folder itself, others into folders below."""
+    """All games of a server: the first with results writes into the folder itself, the others into subfolders."""
 
     def __init__(self, out: Path | None) -> None:
         self._out = out
@@ -60,11 +60,11 @@ class Results:
             _check_fresh(out)
 
     def journal(self) -> "Journal":
-        """A place for the results of one more game."""
+        """The journal of one more game."""
         return Journal(self)
 
     def take_folder(self) -> Path | None:
-        """A folder for a game that has something to write."""
+        """The folder of a game that has results."""
         if self._out is None:
             return None
         with self._lock:
@@ -73,10 +73,10 @@ class Results:
 
 
 class Journal:
-    """The results of one game, written as they come.
+    """The results of one game, written at once.
 
     Attributes:
-        episodes: all that ended so far.
+        episodes: All episodes so far.
     """
 
     def __init__(self, results: Results) -> None:
@@ -86,7 +86,7 @@ class Journal:
         self.episodes: list[Episode] = []
 
     def add_episode(self, episode: Episode) -> None:
-        """A level was decided or left."""
+        """Add a level that was decided or left."""
         self.episodes.append(episode)
         entry = episode.entry
         row: list[Cell] = [entry.evaluation, entry.number, episode.score, episode.status]
@@ -94,13 +94,13 @@ class Journal:
         self._write(EVALUATION_FILE, row)
 
     def add_likelihood(self, index: tuple[int, int, int], report: Likelihood, place: tuple[str, ...]) -> None:
-        """An agent has said how likely it takes a novelty to be."""
+        """Add an agent's report on novelty."""
         ids = " ".join(map(str, report.objects))
         likelihoods = f"{report.novel:.7g}", f"{report.not_novel:.7g}"
         self._write(LIKELIHOOD_FILE, [*index, *likelihoods, ids, report.level, report.text, *place])
 
     def add_description(self, index: tuple[int, int, int], text: str) -> None:
-        """An agent has described a novelty."""
+        """Add an agent's description of a novelty."""
         self._write(DESCRIPTION_FILE, (*index, text))
 
     def _write(self, name: str, row: Iterable[Cell]) -> None:
@@ -122,7 +122,7 @@ class Journal:
 
 
 def place_of(entry: Entry | None) -> tuple[str, ...]:
-    """Where something happened, in the words of the original tables; empty outside a level."""
+    """Trial, level, mode, informed and novelty in the terms of the original tables; empty outside a level."""
     if entry is None:
         return ("",) * len(_PLACE)
     informed = "informed" if entry.is_informed else "uninformed"

@@ -1,6 +1,6 @@
-"""External agents under supervision: started, served, watched, and started again where they fail.
+"""Supervises external agents: starts, serves and watches them, and restarts them when they fail.
 
-What an agent prints and how it exits says nothing about how it played: only the server's record counts.
+Only the server's record counts; the output and the exit status of an agent say nothing about how it played.
 """
 
 import signal
@@ -21,28 +21,28 @@ from nappingrl.domains.angrybirds.server.protocol import AGENT_PORT, ProtocolErr
 from nappingrl.domains.angrybirds.server.results import PASS, Episode
 from nappingrl.domains.angrybirds.server.server import LOOPBACK, Server, Settings
 from nappingrl.domains.angrybirds.server.trial_plan import Plan, Source
-from nappingrl.domains.angrybirds.server.unfinished import Remainder, is_endless
+from nappingrl.domains.angrybirds.server.unfinished import UnfinishedPlan, is_endless
 from nappingrl.errors import BadSpecError
 
 LOG_FILE = "agent.log"
 TICK = 0.05
-"""How often the agent is looked at, in seconds."""
+"""Seconds between two checks of the agent."""
 MOST_LINES = 20
-"""Lines of the server that are passed on per start: an agent that connects for ever may not flood the terminal."""
+"""Lines of the server shown per start, so that an agent that keeps connecting cannot flood the terminal."""
 
-MakeWords = Callable[[int], Sequence[str]]
-"""The agent's command for a port."""
+MakeCommand = Callable[[int], Sequence[str]]
+"""The agent's command line for a port."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """When an agent is stopped, and how often it is started again."""
+    """When an agent is stopped, and how often it is restarted."""
 
     seconds: float = 300.0
-    """Without a shot."""
+    """Longest time without a shot."""
     restarts: int = 3
     grace: float = 5.0
-    """For an agent that has played to the end, or has hung up, to end by itself."""
+    """Seconds for an agent that has finished or hung up to exit."""
 
     def __post_init__(self) -> None:
         if not 0 < self.seconds < float("inf"):
@@ -53,13 +53,13 @@ class Patience:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """One time that the agent was started, as the server saw it."""
+    """One start of the agent, as recorded by the server."""
 
     number: int
     end: str
-    """How it ended, in words."""
+    """How it ended."""
     exit_status: int
-    """Of the command; negative: the signal that ended it. Nothing is judged by it."""
+    """Exit status of the command, or the negative number of the signal; only informative."""
     levels: int
     passed: int
     shots: int
@@ -74,24 +74,24 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Supervised:
-    """What came of an agent."""
+    """The result of a supervised agent."""
 
     starts: tuple[Start, ...]
     episodes: tuple[Episode, ...]
-    """What was played, as if in one game."""
+    """All episodes as if played in one game."""
     missing: tuple[Episode, ...]
-    """Levels that were never entered though the agent had every chance; none if a person stopped it."""
+    """Failed episodes of levels that were never entered; empty if the user interrupted."""
     is_interrupted: bool
 
 
 class _Watch:
-    """Sees how one start gets on. Only its first game counts: it cannot play the same levels twice."""
+    """Tracks the progress of one start. Only its first game counts, so levels cannot be played twice."""
 
     def __init__(self, make_world: MakeWorld, n_trials: int) -> None:
         self._make_world, self._n_trials = make_world, n_trials
         self._lock = threading.Lock()
         self._owner: threading.Thread | None = None
-        """The server has one thread per connection; this one plays."""
+        """The thread of the connection that plays; the server has one per connection."""
         self._world: Playable | None = None
         self._n_birds = self._n_shots_before = 0
         self._trial_began = time.monotonic()
@@ -99,32 +99,32 @@ class _Watch:
 
     @property
     def is_over(self) -> bool:
-        """All trials are."""
+        """Whether all trials are over."""
         return self.n_ended >= self._n_trials
 
     @property
     def is_playing(self) -> bool:
-        """The agent has entered a level and is still connected."""
+        """Whether the agent has entered a level and is connected."""
         return self._owner is not None and self._owner.is_alive()
 
     @property
     def has_hung_up(self) -> bool:
-        """The agent has entered a level and is not connected any more."""
+        """Whether the agent has entered a level and is no longer connected."""
         return self._owner is not None and not self._owner.is_alive()
 
     @property
     def progress(self) -> tuple[int, int]:
-        """Changes with every shot and trial. Entering levels is none: where that is free it need not end."""
+        """Changes with every shot and trial; not with entered levels, which may be unlimited."""
         with self._lock:
             return self.n_ended, self._n_shots()
 
     @property
     def trial_seconds(self) -> float:
-        """Since the trial began that is not over."""
+        """Seconds since the current trial began."""
         return time.monotonic() - self._trial_began
 
     def make_world(self, source: Source) -> Playable:
-        """The world of a level that was entered."""
+        """Make the world of an entered level."""
         if not self._is_owner():
             raise ProtocolError("a second game; an external agent plays one per start")
         world = self._make_world(source)
@@ -153,21 +153,21 @@ class Supervisor:
     """Plays a plan with an external agent.
 
     Args:
-        plan: What is played; every set of it must have an end.
+        plan: The trials to play; every set must have a limit.
         make_world: Makes the world of a level when it is loaded.
-        make_words: The agent's command.
+        make_command: The agent's command line.
         out: Folder; each start writes its tables and the agent's output into start-1, start-2, ...
-        port: For the agent; 0 takes a free one for each start.
-        patience: When to stop it and start it again.
-        settings: Of the server.
-        say: Gets one line for what a person may want to know.
+        port: Port for the agent; 0 takes a free one for each start.
+        patience: When to stop and restart the agent.
+        settings: Options of the server.
+        say: Shows one line to the user.
     """
 
     def __init__(
         self,
         plan: Plan,
         make_world: MakeWorld,
-        make_words: MakeWords,
+        make_command: MakeCommand,
         out: Path,
         port: int = AGENT_PORT,
         patience: Patience | None = None,
@@ -175,17 +175,21 @@ class Supervisor:
         say: Say | None = None,
     ) -> None:
         _check_ends(plan)
-        self._remainder = Remainder(plan)
-        self._make_world, self._make_words, self._out, self._port = make_world, make_words, out, port
-        self._patience, self._settings = patience or Patience(), settings
+        self._unfinished = UnfinishedPlan(plan)
+        self._make_world = make_world
+        self._make_command = make_command
+        self._out = out
+        self._port = port
+        self._patience = patience or Patience()
+        self._settings = settings
         self._say: Say = say or (lambda _: None)
         self._starts: list[Start] = []
 
     def run(self) -> Supervised:
-        """Start the agent until all is played or its restarts are used up. Ctrl-C and SIGTERM stop it, too.
+        """Start the agent until everything is played or no restarts are left. Ctrl-C and SIGTERM stop it, too.
 
         Raises:
-            BadSpecError: if the command cannot be started, or the port is taken.
+            BadSpecError: If the command cannot be started, or the port is taken.
         """
         is_interrupted = False
         with (
@@ -193,35 +197,35 @@ class Supervisor:
             tempfile.TemporaryDirectory(prefix="napping-agent-", ignore_cleanup_errors=True) as folder,
         ):
             try:
-                while self._remainder.n_left and len(self._starts) <= self._patience.restarts:
+                while self._unfinished.n_left and len(self._starts) <= self._patience.restarts:
                     self._start(Path(folder))
             except KeyboardInterrupt:
                 is_interrupted = True
                 self._say("stopped, and the agent with it")
-        missing = () if is_interrupted else tuple(self._remainder.missing())
-        return Supervised(tuple(self._starts), tuple(self._remainder.episodes), missing, is_interrupted)
+        missing = () if is_interrupted else tuple(self._unfinished.missing())
+        return Supervised(tuple(self._starts), tuple(self._unfinished.episodes), missing, is_interrupted)
 
     def _start(self, folder: Path) -> None:
         number, began = len(self._starts) + 1, time.monotonic()
-        plan, out = self._remainder.take(), self._out / f"start-{number}"
+        plan, out = self._unfinished.next_game(), self._out / f"start-{number}"
         watch = _Watch(self._make_world, len(plan.trials))
         server = Server(
             plan, watch.make_world, LOOPBACK, self._port, None, out, self._settings, watch.on_trial, _few(self._say)
         )
         end, status = "stopped by you", 0
         with server:
-            process = AgentProcess(self._make_words(server.port), folder, out / LOG_FILE)
+            process = AgentProcess(self._make_command(server.port), folder, out / LOG_FILE)
             self._say(f"start {number}: the agent plays on port {server.port}, its output is in {out / LOG_FILE}")
             try:
                 end = self._watch(process, watch)
             finally:
                 status = process.end()
                 server.close()
-                self._remainder.add(server.episodes, watch.n_ended, watch.trial_seconds)
-                self._tell(number, end, status, server.episodes, time.monotonic() - began)
+                self._unfinished.add(server.episodes, watch.n_ended, watch.trial_seconds)
+                self._record(number, end, status, server.episodes, time.monotonic() - began)
 
     def _watch(self, process: AgentProcess, watch: _Watch) -> str:
-        """Until the agent is done, gone or stuck: which of them, in words."""
+        """Wait until the agent is done, gone or stuck; returns which, in words."""
         progress, since = watch.progress, time.monotonic()
         hung_up_at: float | None = None
         while not process.has_ended or watch.is_playing:
@@ -240,13 +244,14 @@ class Supervisor:
             time.sleep(TICK)
         return "played to the end" if watch.is_over else "ended by itself"
 
-    def _tell(self, number: int, end: str, status: int, episodes: Sequence[Episode], seconds: float) -> None:
-        """Write down a start, in one line for the person."""
-        n_passed, n_shots = sum(one.status == PASS for one in episodes), sum(one.n_shots for one in episodes)
+    def _record(self, number: int, end: str, status: int, episodes: Sequence[Episode], seconds: float) -> None:
+        """Record a start and show it in one line."""
+        n_passed = sum(episode.status == PASS for episode in episodes)
+        n_shots = sum(episode.n_shots for episode in episodes)
         if end == "ended by itself":
             end += f" ({f'exit status {status}' if status >= 0 else f'signal {-status}'})"
         self._starts.append(Start(number, end, status, len(episodes), n_passed, n_shots, seconds))
-        n_left, n_more = self._remainder.n_left, self._patience.restarts + 1 - number
+        n_left, n_more = self._unfinished.n_left, self._patience.restarts + 1 - number
         what_next = f"; levels left {n_left}, restarts left {n_more}" if n_left else ""
         self._say(f"{self._starts[-1]}{what_next}")
 
@@ -261,7 +266,7 @@ def _check_ends(plan: Plan) -> None:
 
 
 def _few(say: Say) -> Say:
-    """Only the first lines."""
+    """Show only the first lines."""
     n_said = 0
 
     def say_few(text: str) -> None:
@@ -277,7 +282,7 @@ def _few(say: Say) -> Say:
 
 @contextmanager
 def _signals_interrupt() -> Iterator[None]:
-    """What asks this process to end is like Ctrl-C, so that the agent does not stay behind."""
+    """Treat SIGTERM and SIGHUP like Ctrl-C, so that the agent is stopped, too."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""What is to be played: trials of level sets, from a file of the original framework or from our own levels."""
+"""The trials to play, from a file of the original framework or from a list of levels."""
 
 import codecs
 import re
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-from nappingrl.domains.angrybirds.levels import files as levels
+from nappingrl.domains.angrybirds.levels import files
 from nappingrl.domains.angrybirds.physics.scene import Level
 from nappingrl.errors import BadSpecError
 
 TRAINING, TEST = "training", "test"
 LARGEST = 2**32 - 1
-"""Limits go over the wire as numbers of 32 bits."""
+"""Limits are sent as 32-bit numbers."""
 
 ReadLevel = Callable[[Path], Level]
 
@@ -24,13 +24,13 @@ _ENCODINGS = (
     (b"\0<", "utf-16-be"),
     (b"", "utf-8-sig"),
 )
-"""How a file begins -> how it is encoded, whatever it declares."""
+"""First bytes of a file and its encoding, whatever it declares."""
 _NOVELTY_LEVEL = re.compile(r"novelty_level_(\d+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A level of a set: what it is called in the results, and whether it counts as novel."""
+    """A level of a set, its name in the results, and whether it counts as novel."""
 
     name: str
     level: Level
@@ -39,7 +39,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class LevelSet:
-    """Levels that are played in one go. Limits of 0 are none."""
+    """A set of levels; limits of 0 mean no limit."""
 
     sources: tuple[Source, ...]
     mode: str = TRAINING
@@ -48,14 +48,14 @@ class LevelSet:
     interaction_limit: int = 0
     """Shots."""
     attempts: int = 1
-    """How often each level may be entered."""
+    """Number of times each level may be entered."""
     is_selectable: bool = False
     """Levels may be chosen in any order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A training set, then test sets; most trials have none of these."""
+    """A training set and, in some trials, test sets."""
 
     name: str
     training: LevelSet
@@ -65,16 +65,16 @@ class Trial:
     """Agents may ask whether the novelty has begun."""
     checkpoint_time: int = 0
     checkpoint_interactions: int = 0
-    """After so many seconds or shots of training the test sets come in between."""
+    """The test sets interrupt training after this many seconds or shots."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A whole evaluation."""
+    """An evaluation: a list of trials."""
 
     trials: tuple[Trial, ...]
     report_step: int = 0
-    """A novelty likelihood is asked for after so many shots, in trials that are not informed; 0: never."""
+    """Shots between two requests for a novelty likelihood, in uninformed trials; 0: never."""
     is_asked_in_training: bool = True
     is_asked_in_tests: bool = False
 
@@ -88,7 +88,7 @@ def one_trial(
     attempts: int = 1,
     is_selectable: bool = False,
 ) -> Plan:
-    """One trial of own levels: those before the novelty, then the novel ones."""
+    """One trial: the levels before the novelty, then the novel ones."""
     sources = [Source(level.name, level) for level in before] + [Source(level.name, level, True) for level in novel]
     if not sources:
         raise BadSpecError("a trial without levels; give at least one")
@@ -96,19 +96,19 @@ def one_trial(
     return Plan((Trial("0", levels, is_informed=is_informed),), report_step)
 
 
-def read_trials(path: Path, read_level: ReadLevel = levels.read) -> Plan:
-    """The evaluation that a config.xml describes, with all its levels read.
+def read_trials(path: Path, read_level: ReadLevel = files.read) -> Plan:
+    """Read the evaluation of a config.xml, with all its levels.
 
-    Paths of levels are looked for from the folder of the file, then from the current one.
+    Level paths are relative to the folder of the file, or else to the current folder.
 
     Raises:
-        NappingError: if the file or one of its levels cannot be used; one line says why.
+        NappingError: If the file or one of its levels cannot be used.
     """
     return _Reader(Path(path), read_level).plan()
 
 
 class _Reader:
-    """Reads one file; each level only once."""
+    """Reads one file, and each of its levels once."""
 
     def __init__(self, path: Path, read_level: ReadLevel) -> None:
         self._path, self._read_level = path, read_level
@@ -130,13 +130,13 @@ class _Reader:
     def _trial(self, element: ElementTree.Element, i: int) -> Trial:
         name = element.get("id", str(i))
         sets = [self._level_set(child, name) for child in element.iter("game_level_set")]
-        training = [found for found in sets if found.mode == TRAINING]
+        training = [levels for levels in sets if levels.mode == TRAINING]
         if len(training) != 1:
             raise BadSpecError(f"'{self._path}', trial '{name}': {len(training)} training sets; a trial has one")
         return Trial(
             name,
             training[0],
-            tuple(found for found in sets if found.mode == TEST),
+            tuple(levels for levels in sets if levels.mode == TEST),
             max(1, self._number(element, "number_of_executions", 1)),
             _is_true(element, "notify_novelty", False),
             self._number(element, "checkpoint_time_limit", 0),
@@ -172,7 +172,7 @@ class _Reader:
         return self._known[name]
 
     def _number(self, element: ElementTree.Element, name: str, default: int) -> int:
-        """A whole number; negative ones are 0, as both mean no limit."""
+        """A whole number; negative ones become 0, as both mean no limit."""
         text = element.get(name, "").strip()
         try:
             number = int(float(text)) if text else default
@@ -182,14 +182,14 @@ class _Reader:
 
 
 def is_novel(path: str) -> bool:
-    """Whether the path of a level says so: the number after `novelty_level_` is above 0.
+    """Whether a level is novel by its path: the number after `novelty_level_` is above 0.
 
     Examples:
         >>> is_novel("Levels/novelty_level_0/type1/1.xml"), is_novel("Levels/novelty_level_22/type1/1.xml")
         (False, True)
     """
-    found = _NOVELTY_LEVEL.search(path)
-    return found is not None and int(found[1]) > 0
+    match = _NOVELTY_LEVEL.search(path)
+    return match is not None and int(match[1]) > 0
 
 
 def _is_true(element: ElementTree.Element, name: str, default: bool) -> bool:
@@ -197,7 +197,7 @@ def _is_true(element: ElementTree.Element, name: str, default: bool) -> bool:
 
 
 def _parse(path: Path) -> ElementTree.Element:
-    """The tree of an XML file, whatever encoding it declares; names in small letters; entities are refused."""
+    """The tree of an XML file, with names in lower case; ignores the declared encoding, refuses entities."""
     if not path.is_file():
         raise BadSpecError(f"no trial file '{path}'; give the path of a config.xml")
     data = path.read_bytes()

@@ -1,4 +1,4 @@
-"""What is left of an evaluation when its agent was lost on the way, and all that was played, put together again."""
+"""A plan that is played in several games because its agent fails in between, and the merged episodes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -8,53 +8,54 @@ from nappingrl.domains.angrybirds.server.results import Episode
 from nappingrl.domains.angrybirds.server.trial_plan import TRAINING, LevelSet, Plan, Trial
 
 MISSING = "Missing"
-"""Status of a level that was never entered: counted as failed."""
+"""Status of a level that was never entered; counts as failed."""
 
 
 @dataclass(slots=True)
-class _Part:
+class _Execution:
     """One execution of a trial."""
 
     trial: Trial
-    execution: int
+    number: int
     seconds: int = 0
-    """Of its time, in games that ended before it did."""
+    """Time used up in earlier games."""
     is_ended: bool = False
-    """The server said so: nothing of it is missing, even where a limit came before the last level."""
+    """Whether the server has ended it: nothing is missing then, even if a limit came before the last level."""
     episodes: list[Episode] = field(default_factory=list)
 
-    def left(self) -> tuple[int, ...]:
-        """Numbers of the training levels that a further game is given; none: it is not played on."""
+    def levels_left(self) -> tuple[int, ...]:
+        """Numbers of the training levels for a further game; empty if the execution is not continued."""
         levels = self.trial.training
         entered = {episode.entry.number for episode in self.episodes}
         if self.is_ended or self._is_used_up(levels) or (self.trial.tests and entered):
             return ()
         return tuple(number for number in range(1, len(levels.sources) + 1) if number not in entered)
 
-    def rest(self) -> Trial:
-        """As a further game plays it."""
+    def remaining_trial(self) -> Trial:
+        """The trial for a further game."""
         levels, n_shots = self.trial.training, self._n_shots
         training = replace(
             levels,
-            sources=tuple(levels.sources[number - 1] for number in self.left()),
+            sources=tuple(levels.sources[number - 1] for number in self.levels_left()),
             time_limit=levels.time_limit and levels.time_limit - self.seconds,
             interaction_limit=levels.interaction_limit and levels.interaction_limit - n_shots,
         )
         return replace(self.trial, training=training, n_executions=1)
 
     def missing(self, evaluation: int, agent_id: int) -> list[Episode]:
-        """An episode for each level that was never entered."""
+        """A failed episode for each level that was never entered."""
         if self.is_ended or self._is_used_up(self.trial.training):
             return []
         trial = self.trial
-        entered = {(one.entry.mode, one.entry.number, one.entry.source.name) for one in self.episodes}
+        entries = [episode.entry for episode in self.episodes]
+        entered = {(entry.mode, entry.number, entry.source.name) for entry in entries}
         episodes = []
         for levels in (trial.training, *trial.tests):
             for number, source in enumerate(levels.sources, 1):
                 if (levels.mode, number, source.name) in entered:
                     continue
                 entry = Entry(
-                    evaluation, trial.name, self.execution, levels.mode, trial.is_informed, number, 1, source
+                    evaluation, trial.name, self.number, levels.mode, trial.is_informed, number, 1, source
                 )  # fmt: skip
                 n_birds = len(source.level.birds)
                 n_pigs = sum(item.kind == "pig" for item in source.level.items)
@@ -66,61 +67,62 @@ class _Part:
         return sum(episode.n_shots for episode in self.episodes)
 
     def _is_used_up(self, levels: LevelSet) -> bool:
-        """Whether a limit of shots or time leaves nothing."""
+        """Whether the limit of shots or time is reached."""
         is_late = 0 < levels.time_limit <= self.seconds
         return is_late or 0 < levels.interaction_limit <= self._n_shots
 
 
-class Remainder:
-    """A plan that is played in several games, each of which gets what the ones before have not entered.
+class UnfinishedPlan:
+    """A plan that is played in several games; each game gets the levels that were not entered before.
 
-    A level counts from the moment it is entered, so an agent cannot look at a level, die and try again. A trial with
-    test sets that was begun is not played on: what comes when in it depends on what was played before.
+    A level counts as soon as it is entered, so an agent cannot look at it, crash and try again. A trial with test sets
+    is not continued once it has begun, because its order depends on what was played before.
     """
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._parts = [_Part(trial, i) for trial in plan.trials for i in range(trial.n_executions)]
+        self._executions = [_Execution(trial, i) for trial in plan.trials for i in range(trial.n_executions)]
         self._given: list[tuple[int, tuple[int, ...]]] = []
-        """Of the last game: which execution each of its trials is, and its levels."""
+        """For each trial of the last game: index of its execution, and the numbers of its levels."""
         self._agent_id: int | None = None
-        """What the agent called itself first; one that changes its name is still the same."""
+        """The first id of the agent; later ones are ignored."""
 
     @property
     def n_left(self) -> int:
-        """Training levels that a further game is given."""
-        return sum(len(part.left()) for part in self._parts)
+        """Number of training levels for a further game."""
+        return sum(len(execution.levels_left()) for execution in self._executions)
 
     @property
     def episodes(self) -> list[Episode]:
-        """All that was played, as if in one game, in the order of play."""
-        return [episode for part in self._parts for episode in part.episodes]
+        """All episodes as if played in one game, in order."""
+        return [episode for execution in self._executions for episode in execution.episodes]
 
-    def take(self) -> Plan:
-        """What the next game is given; ask `n_left` first."""
-        self._given = [(i, left) for i, part in enumerate(self._parts) if (left := part.left())]
-        return replace(self._plan, trials=tuple(self._parts[i].rest() for i, _ in self._given))
+    def next_game(self) -> Plan:
+        """The plan of the next game; only call it if `n_left` is positive."""
+        self._given = [(i, left) for i, execution in enumerate(self._executions) if (left := execution.levels_left())]
+        return replace(self._plan, trials=tuple(self._executions[i].remaining_trial() for i, _ in self._given))
 
     def add(self, episodes: Sequence[Episode], n_ended: int, seconds: float) -> None:
-        """What came of that game: its episodes, how many trials it ended, the time of the one it did not end."""
+        """Add the last game: its episodes, the number of ended trials, and the time of the unfinished one."""
         for episode in episodes:
             i, numbers = self._given[episode.entry.evaluation]
-            part, number = self._parts[i], episode.entry.number
+            execution, number = self._executions[i], episode.entry.number
             number = numbers[number - 1] if episode.entry.mode == TRAINING else number
-            entry = replace(episode.entry, evaluation=i, execution=part.execution, number=number)
+            entry = replace(episode.entry, evaluation=i, execution=execution.number, number=number)
             self._agent_id = episode.agent_id if self._agent_id is None else self._agent_id
-            part.episodes.append(replace(episode, agent=1, agent_id=self._agent_id, entry=entry))
+            execution.episodes.append(replace(episode, agent=1, agent_id=self._agent_id, entry=entry))
         for i, _ in self._given[:n_ended]:
-            self._parts[i].is_ended = True
+            self._executions[i].is_ended = True
         for i, _ in self._given[n_ended : n_ended + 1]:
-            self._parts[i].seconds += int(seconds)
+            self._executions[i].seconds += int(seconds)
 
     def missing(self) -> list[Episode]:
-        """The levels that were never entered, where no limit of the plan is the reason."""
+        """Failed episodes of the levels that were never entered, unless a limit of the plan is the reason."""
         agent_id = self._agent_id or 0
-        return [episode for i, part in enumerate(self._parts) for episode in part.missing(i, agent_id)]
+        executions = enumerate(self._executions)
+        return [episode for i, execution in executions for episode in execution.missing(i, agent_id)]
 
 
 def is_endless(levels: LevelSet) -> bool:
-    """Whether an agent may play a set for ever."""
+    """Whether a set has no limit at all."""
     return not (levels.attempts or levels.time_limit or levels.interaction_limit)

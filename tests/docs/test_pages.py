@@ -3,6 +3,8 @@
 import argparse
 import re
 import runpy
+import shlex
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,7 +31,8 @@ NOT_RUN = {
     r"napping birds external .*": "starts a program that is not here; tests/domains/angrybirds/server starts agents",
     r"napping birds play(?!.*--headless).*": "opens a window until someone closes it; tests/cli/birds plays in one",
     r"napping birds levels docs/.*": "overwrites a picture of the docs",
-    r"python benchmarks/.*": "measures for minutes",
+    r"python benchmarks/before_after.py .*": "checks out and measures an earlier commit",
+    r"python benchmarks/ray_overhead.py": "starts Ray clusters",
 }
 """Commands that are only parsed, and why."""
 
@@ -38,6 +41,7 @@ NOT_EXECUTED = {
 }
 """Blocks of Python by how they begin that are only compiled, and why."""
 
+SMALL_SCRIPT = {"--trials": "1", "--episodes": "2", "--rounds": "1"}
 SMALL = {"--trials": "2", "--protocol": "2+12", "--workers": "1"}
 TINY = {"--trials": "1", "--protocol": "1+2", "--workers": "1"}
 
@@ -58,6 +62,11 @@ def reason_not_to_run(shown: Shown) -> str:
     if shown.is_pattern:
         return "the reader fills in the words in capitals"
     return next((why for pattern, why in NOT_RUN.items() if re.fullmatch(pattern, " ".join(shown.words))), "")
+
+
+def is_run_here(shown: Shown) -> bool:
+    """Whether `test_page_runs` runs it."""
+    return not reason_not_to_run(shown) and (shown.is_python or shown.words[0] == "napping")
 
 
 def make_small(words: list[str]) -> list[str]:
@@ -113,7 +122,7 @@ def test_no_command_is_overlooked(page: Path) -> None:
 
 @pytest.mark.parametrize(
     "page",
-    [page for page in PAGES if any(not reason_not_to_run(shown) for shown in read_page(page))],
+    [page for page in PAGES if any(map(is_run_here, read_page(page)))],
     ids=name_of,
 )
 def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,10 +133,28 @@ def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         if shown.is_python:
             text = re.sub(r"\btrials=\d+", 'trials=1, protocol="1+2"', shown.text)
             code = compile("\n" * shown.line + text, name_of(page), "exec")
-            if not reason_not_to_run(shown):
+            if is_run_here(shown):
                 exec(code, namespace)
-        elif not reason_not_to_run(shown):
+        elif is_run_here(shown):
             main(make_small(shown.words[1:]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "text",
+    dict.fromkeys(
+        shown.text
+        for page in PAGES
+        for shown in read_page(page)
+        if shown.text.startswith("python benchmarks/") and not reason_not_to_run(shown)
+    ),
+)
+def test_script_runs(text: str, tmp_path: Path) -> None:
+    _, script, *words = shlex.split(text)
+    for flag, value in SMALL_SCRIPT.items():
+        if flag in words:
+            words[words.index(flag) + 1] = value
+    subprocess.run([sys.executable, ROOT / script, *words], cwd=tmp_path, check=True)
 
 
 def test_every_exception_is_needed() -> None:

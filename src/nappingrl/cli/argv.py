@@ -82,8 +82,13 @@ def rebuild(command: "DataclassInstance") -> str:
     options = [word for field in given for word in _option_words(field.name, getattr(command, field.name))]
     arguments = list(_argument_words(command, [field for field in fields(command) if is_positional[field.name]]))
     if any(word.startswith("-") for word in arguments):
-        return shlex.join(["napping", *name, *options, "--", *arguments])
-    return shlex.join(["napping", *name, *arguments, *options])
+        return line(*name, *options, "--", *arguments)
+    return line(*name, *arguments, *options)
+
+
+def line(*words: object) -> str:
+    """Return a shell line of `napping`, quoted where needed."""
+    return shlex.join(["napping", *map(str, words)])
 
 
 def is_given(command: "DataclassInstance", field: "Field[Any]") -> bool:

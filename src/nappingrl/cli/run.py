@@ -74,13 +74,8 @@ class Run:
 
     def __call__(self) -> None:
         """Run, then print the summary."""
-        domain = self._domain_name()
-        options = {name: value for name, value in (("rule", self.rule), ("space", self.space)) if value}
-        spec = RunSpec(
-            domain=domain, agent=self.agent, method=self.method, novelty=self.novelty, trials=self.trials,
-            seed=self.seed, strength=self.strength, score=self.score, detector=self.detector, protocol=self.protocol,
-            options=options | read_pairs(self.option), guard=self.guard,
-        ).complete()  # fmt: skip
+        spec = self.spec().complete()
+        domain = spec.domain
         agent = load(spec.agent, domain)
         out = self.out or new_run_folder(f"{re.sub(r'[^A-Za-z0-9.-]+', '-', domain)}-{agent.name}-{self.method}")
         command = argv.rebuild(replace(self, out=out, json=False, workers=0, executor="local", address=""))
@@ -99,7 +94,16 @@ class Run:
             print(json.dumps(asdict(summary)))
             return
         print_table(page.HEAD, page.table([(folder.manifest.label, summary, None)]))
-        print(f"rows: {out}   next: napping report {out}")
+        print(f"rows: {out}   next: {argv.line('report', out)}")
+
+    def spec(self) -> RunSpec:
+        """The run that the options ask for, without defaults."""
+        options = {name: value for name, value in (("rule", self.rule), ("space", self.space)) if value}
+        return RunSpec(
+            domain=self._domain_name(), agent=self.agent, method=self.method, novelty=self.novelty, trials=self.trials,
+            seed=self.seed, strength=self.strength, score=self.score, detector=self.detector, protocol=self.protocol,
+            options=options | read_pairs(self.option), guard=self.guard,
+        )  # fmt: skip
 
     def _domain_name(self) -> str:
         """The domain, or the id of the gymnasium environment."""

@@ -6,6 +6,7 @@ import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from nappingrl.cli.argv import line
 from nappingrl.cli.birds.served import Served, print_rates
 from nappingrl.cli.console import print_note
 from nappingrl.domains.angrybirds.server.pass_rates import pass_rates
@@ -112,7 +113,7 @@ class External(Served):
             print(json.dumps({**summary, "missing": len(result.missing), "starts": starts}))
         else:
             print_rates(episodes)
-            print(f"starts: {len(starts)}   results: {runs[0]}   next: napping report {runs[0]}")
+            print(f"starts: {len(starts)}   results: {runs[0]}   next: {line('report', runs[0])}")
         if result.is_interrupted:
             raise KeyboardInterrupt
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from PIL import Image
 from tyro.conf import Positional
 
+from nappingrl.cli.argv import line
 from nappingrl.cli.console import progress
 from nappingrl.domains.angrybirds.levels import files
 from nappingrl.domains.angrybirds.levels.templates import TEMPLATES, make_level
@@ -96,7 +97,7 @@ class Levels:
                 files.write(changed, self.out / f"{level.name}-novel.xml")
                 n_files += 1
         first = self.out / f"{levels[0][1].name}.xml"
-        print(f"{n_files} files in {self.out}   next: napping birds play {first}")
+        print(f"{n_files} files in {self.out}   next: {line('birds', 'play', first)}")
 
 
 def _describe(novelty: str) -> str:

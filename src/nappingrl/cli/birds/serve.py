@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from nappingrl.cli.argv import line
 from nappingrl.cli.birds.served import Served, print_rates
 from nappingrl.cli.console import print_note
 from nappingrl.domains.angrybirds.levels.draw import draw_levels
@@ -90,7 +91,7 @@ class Serve(Served):
             print(f"no level was played; {self.out} has no results")
             return
         print_rates(episodes)
-        print(f"results: {self.out / 'EvaluationData.csv'}   next: napping report {runs[0]}")
+        print(f"results: {self.out / 'EvaluationData.csv'}   next: {line('report', runs[0])}")
         if runs[1:]:
             print(f"other agents and unfinished trials: {', '.join(map(str, runs[1:]))}")
 

@@ -2,16 +2,13 @@
 
 import csv
 import json
-import os
 import re
 import signal
 import socket
-import stat
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from math import hypot
 from pathlib import Path
 
 import numpy as np
@@ -20,18 +17,12 @@ import pytest
 from PIL import Image
 
 from command_line import Done, Napping
-from nappingrl.domains.angrybirds.aiming import to_world
 from nappingrl.domains.angrybirds.levels import files as levels
 from nappingrl.domains.angrybirds.levels.draw import draw_levels
-from nappingrl.domains.angrybirds.levels.templates import LEVELS, TEMPLATES, make_level
+from nappingrl.domains.angrybirds.levels.templates import make_level
 from nappingrl.domains.angrybirds.physics.scene import GROUND, Item, Level
-from nappingrl.domains.angrybirds.physics.world import World
-from nappingrl.domains.angrybirds.play.play import HAND_KEYS, LiveWorld, Naive, Play, play_level
-from nappingrl.domains.angrybirds.play.record import GifRecorder, make_recorder
-from nappingrl.domains.angrybirds.play.window import SIZE, Window
 from nappingrl.domains.angrybirds.server.client import Client
 from nappingrl.domains.angrybirds.server.protocol import Likelihood, State
-from nappingrl.errors import BadSpecError
 from nappingrl.report.runs import load_runs
 from nappingrl.trials.store import RunFolder
 
@@ -257,153 +248,7 @@ def test_a_port_in_use_is_one_line(napping: Napping) -> None:
     assert done.err.count("\n") == 1
 
 
-def test_levels_are_drawn_without_repeats_and_by_seed() -> None:
-    everything = draw_levels(LEVELS, "pig-color", seed=0)
-    assert {level.name for level in everything} == {f"pig-color-{i:05d}" for i in range(350)}
-    assert {level.name.rsplit("-", 1)[0] for level in draw_levels(60, "storm", seed=1)} == set(TEMPLATES)
-    assert draw_levels(5, "", seed=1) == draw_levels(5, "", seed=1) != draw_levels(5, "", seed=2)
-
-
-# ---- play -----------------------------------------------------------------------------------------------------------
-
-
-def make_play(level: Level = ONE_PIG, preset: str = "phyq") -> Play:
-    return Play(lambda _: level, lambda one: LiveWorld(one, preset))
-
-
-@pytest.fixture
-def window(monkeypatch: pytest.MonkeyPatch) -> Iterator[Window]:
-    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    opened = Window(make_play())
-    yield opened
-    opened.close()
-
-
-def at(x: float, y: float) -> tuple[int, int]:
-    """A point of the world in the window, with the camera of most levels."""
-    across, down = ONE_PIG.camera.to_pixels(x, y)
-    return round(across * SIZE[0] / 640), round(down * SIZE[1] / 480)
-
-
-def post(kind: str, **values: object) -> None:
-    import pygame
-
-    pygame.event.post(pygame.event.Event(getattr(pygame, kind), values))
-
-
-def test_a_bird_flies_from_where_it_was_dragged(window: Window) -> None:
-    play = window._play
-    x, y = play.world.sling.origin
-    post("MOUSEBUTTONDOWN", button=1, pos=at(x, y))
-    post("MOUSEMOTION", pos=at(x - 3.0, y - 2.0), rel=(0, 0), buttons=(1, 0, 0))
-    assert window.turn()
-    assert play.pull == pytest.approx((x - 3.0, y - 2.0), abs=0.03)
-    held = next(one for one in play._scene().things if one.id == play.world.scene().next_bird)
-    assert hypot(held.x - x, held.y - y) == pytest.approx(1.0), "shown at the end of the band"
-    assert play.world.birds_left == 2
-    post("MOUSEBUTTONUP", button=1, pos=at(x - 3.0, y - 4.0))
-    assert window.turn()
-    assert play.world.birds_left == 1
-    (bird,) = play.world.flying
-    fallen = 1.5 * 0.02 * 4.7088  # in two steps, of which half of one was given at the launch
-    assert (bird.vy + fallen) / bird.vx == pytest.approx(4 / 3, abs=0.015)
-    assert hypot(bird.vx, bird.vy + fallen) == pytest.approx(10.0, abs=0.01)
-
-
-def test_what_the_window_does_not_take_for_a_shot(window: Window) -> None:
-    x, y = window._play.world.sling.origin
-    for press, release in (((x + 4, y), (x - 3, y)), ((x, y), (x, y))):
-        post("MOUSEBUTTONDOWN", button=1, pos=at(*press))
-        post("MOUSEBUTTONUP", button=1, pos=at(*release))
-        assert window.turn()
-    post("MOUSEBUTTONDOWN", button=3, pos=at(x, y))
-    post("MOUSEBUTTONUP", button=3, pos=at(x - 3, y))
-    assert window.turn()
-    assert window._play.world.birds_left == 2
-
-
-def test_keys(window: Window) -> None:
-    import pygame
-
-    play = window._play
-    x, y = play.world.sling.origin
-    play.press(ONE_PIG.camera.to_pixels(x, y))
-    play.drag((0, 400))
-    play.let_go()
-    assert play.world.birds_left == 1
-    post("KEYDOWN", key=pygame.K_r)
-    assert window.turn()
-    assert (play.number, play.world.birds_left) == (0, 2)
-    post("KEYDOWN", key=pygame.K_n)
-    assert window.turn()
-    assert play.number == 1
-    post("KEYDOWN", key=pygame.K_ESCAPE)
-    assert not window.turn()
-    post("QUIT")
-    assert not window.turn()
-
-
-def test_an_agent_in_a_window_stops_after_its_levels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    play = make_play(SHORT)
-    monkeypatch.setattr(play, "frame", lambda: np.zeros((480, 640, 3), np.uint8))
-    window = Window(play, Naive(), n_levels=2)
-    post("MOUSEBUTTONDOWN", button=1, pos=(1, 1))
-    while window.turn():
-        pass
-    window.close()
-    assert (play.n_played, play.number) == (2, 1)
-
-
-def test_a_tap_in_flight_is_that_of_a_shot_with_this_tap() -> None:
-    level = Level("taps", ("BirdYellow",), ONE_PIG.items)
-    live, planned = LiveWorld(level), World(level)
-    release = (-14.0, -3.0)
-    live.tap()
-    assert live.launch(release)
-    while live.is_under_way:
-        if live.ticks == 150 + 39:
-            live.tap()
-        live.tap() if live.ticks > 200 else None
-        live.go_on(1)
-    assert planned.shoot(release, tap_ms=800)
-    assert (live.dots, live.score, live.status) == (planned.dots, planned.score, planned.status)
-    untapped = World(level)
-    untapped.shoot(release)
-    assert untapped.dots != planned.dots
-
-
-@pytest.mark.parametrize("preset", ["phyq", "sailon"])
-def test_live_play_ends_like_a_whole_shot(preset: str) -> None:
-    level = make_level("green-egg", 3)
-    play, world = make_play(level, preset), World(level, preset)
-    for _ in play_level(play, Naive(seed=1)):
-        pass
-    scene = world.scene()
-    shot = Naive(seed=1).aim(scene)
-    world.shoot(to_world(shot.release, scene.camera, scene.view), shot.tap_ms)
-    assert play.world.status in ("won", "lost")
-    assert (play.world.status, play.world.score) == (world.status, world.score)
-    assert (play.n_played, play.n_won) == (1, int(world.status == "won"))
-
-
-def test_naive_aims_low_and_high_at_pigs() -> None:
-    scene = World(make_level("pig-color", 0)).scene()
-    agent = Naive(seed=0)
-    releases = {agent.aim(scene).release for _ in range(40)}
-    assert len(releases) == 2, "one pig, two ways"
-
-
-def test_the_frame_tells_score_and_keys() -> None:
-    play, silent = make_play(), Play(lambda _: ONE_PIG, LiveWorld, keys="")
-    assert "tap" in HAND_KEYS
-    frame, other = play.frame(), silent.frame()
-    assert frame.shape == (480, 640, 3)
-    assert (frame[40:] == other[40:]).all(), "only the bar differs"
-    assert not (frame[:40] == other[:40]).all()
-
-
-# ---- films ----------------------------------------------------------------------------------------------------------
+# ---- play  ----------------------------------------------------------------------------------------------------------
 
 
 def test_naive_is_filmed_without_a_window(napping: Napping, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -426,45 +271,12 @@ def test_naive_is_filmed_without_a_window(napping: Napping, monkeypatch: pytest.
     assert len({picture.tobytes() for picture in pictures}) > 20
 
 
-def test_a_gif_holds_still_frames_for_their_time(tmp_path: Path) -> None:
-    recorder = GifRecorder(tmp_path / "a.gif")
-    colours = [np.full((8, 8, 3), value, np.uint8) for value in (0, 255)]
-    for colour in (colours[0],) * 10 + (colours[1],) * 20:
-        recorder.add(lambda colour=colour: colour)
-    assert recorder.close() == pytest.approx(30 / 25)
-    with Image.open(tmp_path / "a.gif") as film:
-        assert film.n_frames == 2
-        assert film.info["duration"] == 400
-        film.seek(1)
-        assert film.info["duration"] == 800
-
-
 def test_an_mp4_needs_ffmpeg(napping: Napping, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     done = napping("birds", "play", "--agent", "naive", "--headless", "--record", "p.mp4")
     assert (done.status, done.out) == (2, "")
     assert "the program ffmpeg, which is not on the PATH" in done.err
     assert done.err.count("\n") == 1
-
-
-@pytest.mark.skipif(os.name != "posix", reason="a shell script stands in for ffmpeg")
-def test_an_mp4_is_what_ffmpeg_makes_of_the_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = tmp_path / "ffmpeg"
-    program.write_text('#!/bin/sh\nfor last; do :; done\necho "$@" > "$last.words"\nexec /bin/cat > "$last"\n')
-    program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    recorder = make_recorder(tmp_path / "p.mp4")
-    frames = [np.full((480, 640, 3), value, np.uint8) for value in (1, 2, 3)]
-    for frame in frames:
-        recorder.add(lambda frame=frame: frame)
-    assert recorder.close() == pytest.approx(3 / 25)
-    assert (tmp_path / "p.mp4").read_bytes() == b"".join(frame.tobytes() for frame in frames)
-    assert "-pix_fmt rgb24 -s 640x480 -r 25 -i -" in (tmp_path / "p.mp4.words").read_text()
-    program.write_text("#!/bin/sh\nexit 3\n")
-    failing = make_recorder(tmp_path / "q.mp4")
-    failing.add(lambda: np.zeros((1, 1, 3), np.uint8))  # small enough for the pipe
-    with pytest.raises(BadSpecError, match="ffmpeg ended with status 3"):
-        failing.close()
 
 
 # ---- levels ---------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 from tyro.conf import Positional
 
 from nappingrl.cli.console import print_note, progress
@@ -13,13 +14,18 @@ from nappingrl.domains.angrybirds.levels.templates import TEMPLATES, make_level
 from nappingrl.domains.angrybirds.novelties import make_change
 from nappingrl.domains.angrybirds.physics.presets import preset_by_name
 from nappingrl.domains.angrybirds.physics.scene import Level
-from nappingrl.domains.angrybirds.play.play import AGENTS, HAND_KEYS, KEYS, LiveWorld, Naive, play_level
+from nappingrl.domains.angrybirds.play.autoplay import Autoplay
+from nappingrl.domains.angrybirds.play.live_world import LiveWorld
+from nappingrl.domains.angrybirds.play.play import HAND_KEYS, KEYS
 from nappingrl.domains.angrybirds.play.play import Play as Played
 from nappingrl.domains.angrybirds.play.record import Recorder, make_recorder
 from nappingrl.domains.angrybirds.play.window import Window
 from nappingrl.errors import BadSpecError, check_name
+from nappingrl.registry import agents
 
 DEFAULT_TEMPLATE = "bone"
+PREFIX = "angrybirds-"
+"""Of the names of scripted agents in the registry."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +49,7 @@ class Play:
     novelty: str = ""
     """Novelty to play with; `napping birds levels --help` lists the names. Default: none."""
     agent: str = ""
-    """Agent that plays instead of you: naive (shoots at a random pig)."""
+    """Scripted agent that plays instead of you: naive, naive-adaptation, datalab, replanner or hydra."""
     levels: int = 0
     """Number of levels that an agent plays. Default: unlimited in a window, 1 without."""
     seed: int = 0
@@ -73,7 +79,6 @@ class Play:
                 print_note("a .gif holds at most one minute of motion; the rest was not recorded")
 
     def _play(self) -> Played:
-
         if self.headless and not self.agent:
             raise BadSpecError("--headless shows no window, so nobody can play; add --agent naive")
         preset_by_name(self.preset)
@@ -83,7 +88,6 @@ class Play:
         return Played(self._level_at(), lambda level: LiveWorld(level, self.preset, change), title, keys)
 
     def _level_at(self) -> Callable[[int], Level]:
-
         if self.files:
             if self.template or self.number:
                 raise BadSpecError("both level files and --template or --number; give one of them")
@@ -95,31 +99,31 @@ class Play:
         template = check_name("template", self.template or default, TEMPLATES)
         return lambda i: make_level(template, self.number + i)
 
-    def _agent(self) -> Naive | None:
-
+    def _agent(self) -> Autoplay | None:
         if self.levels < 0 or self.seed < 0:
             raise BadSpecError(f"--levels {self.levels}, --seed {self.seed}; allowed: 0, 1, 2, ...")
-        return AGENTS[check_name("agent", self.agent, AGENTS)](self.seed) if self.agent else None
+        if not self.agent:
+            return None
+        scripted = [name.removeprefix(PREFIX) for name in agents.names() if name.startswith(PREFIX)]
+        agent_class = agents.get(PREFIX + check_name("agent", self.agent, scripted))
+        return Autoplay(agent_class.policy(np.random.default_rng(self.seed)), detected=bool(self.novelty))
 
     def _recorder(self) -> Recorder | None:
-
         return make_recorder(self.record) if self.record is not None else None
 
 
-def _play_headless(play: Played, agent: Naive, recorder: Recorder | None, n_levels: int) -> None:
-
+def _play_headless(play: Played, agent: Autoplay, recorder: Recorder | None, n_levels: int) -> None:
     with progress("playing") as update:
         for i in range(n_levels):
             update(i, n_levels)
             if i:
                 play.next_level()
-            for _ in play_level(play, agent):
+            for _ in agent.play_level(play):
                 if recorder is not None:
                     recorder.add(play.frame)
 
 
-def _play_in_window(play: Played, agent: Naive | None, recorder: Recorder | None, n_levels: int) -> None:
-
+def _play_in_window(play: Played, agent: Autoplay | None, recorder: Recorder | None, n_levels: int) -> None:
     window = Window(play, agent, recorder, n_levels)
     if sys.stderr.isatty():
         print("a window is open; Esc there, or Ctrl-C here, ends it", file=sys.stderr)

@@ -1,1 +1,1 @@
-"""A window, recordings and animations of a game."""
+"""Play levels by mouse or by an agent, in a window or recorded."""

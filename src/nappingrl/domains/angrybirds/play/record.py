@@ -1,4 +1,4 @@
-"""Films of a play: GIF by Pillow, MP4 by the program ffmpeg where it is installed."""
+"""Record a play: GIF with Pillow, MP4 with ffmpeg if it is installed."""
 
 import shutil
 import subprocess
@@ -15,81 +15,81 @@ from nappingrl.domains.angrybirds.play.play import FRAMES_PER_SECOND
 from nappingrl.errors import BadSpecError, MissingExtraError
 
 EVERY = 2
-"""A GIF takes every second frame."""
+"""A GIF keeps every second frame."""
 MOST_FRAMES = 750
-"""Of a GIF: a minute in which something moves all the time."""
+"""Longest GIF: one minute of motion."""
 PALETTE_FRAMES = 6
-"""So many frames, evenly spaced, decide on the colours of a GIF."""
+"""Number of evenly spaced frames that determine the palette of a GIF."""
 FFMPEG = "ffmpeg"
 
 Frame = NDArray[np.uint8]
-Look = Callable[[], Frame]
+DrawFrame = Callable[[], Frame]
 
 
 class Recorder(Protocol):
-    """Takes frames; the film is whole after `close`."""
+    """Records frames; the file is complete after `close`."""
 
     @property
     def is_full(self) -> bool:
-        """Whether it takes no more."""
+        """Whether further frames are dropped."""
 
-    def add(self, look: Look) -> None:
-        """One more frame; it is drawn only if it is needed."""
+    def add(self, draw: DrawFrame) -> None:
+        """Add a frame; it is drawn only if it is needed."""
 
     def close(self) -> float:
-        """Write the film; its length in seconds."""
+        """Write the file; returns its length in seconds."""
 
 
 def make_recorder(path: Path) -> Recorder:
-    """The recorder for a file, by its name."""
-    kinds: dict[str, Callable[[Path], Recorder]] = {".gif": GifRecorder, ".mp4": VideoRecorder}
-    if path.suffix.lower() not in kinds:
+    """The recorder for a file, by its suffix."""
+    recorders: dict[str, Callable[[Path], Recorder]] = {".gif": GifRecorder, ".mp4": VideoRecorder}
+    if path.suffix.lower() not in recorders:
         raise BadSpecError(f"--record '{path}' ends with '{path.suffix}'; allowed: .gif, .mp4")
     if not path.parent.is_dir():
         raise BadSpecError(f"--record '{path}': there is no folder '{path.parent}'; make it first")
     if path.is_dir():
         raise BadSpecError(f"--record '{path}' is a folder; give the name of a file")
-    return kinds[path.suffix.lower()](path)
+    return recorders[path.suffix.lower()](path)
 
 
 class GifRecorder:
-    """An animated GIF. Frames in which nothing changes cost nothing; after `MOST_FRAMES` it takes no more."""
+    """An animated GIF; repeated frames are stored once, and frames beyond `MOST_FRAMES` are dropped."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._n_offered = 0
         self._shape: tuple[int, ...] = ()
         self._frames: list[bytes] = []
-        self._turns: list[int] = []
-        """How long each frame stays."""
+        self._repeats: list[int] = []
+        """How often each frame is shown."""
         self._last: Frame | None = None
 
     @property
     def is_full(self) -> bool:
-        """Whether it takes no more."""
+        """Whether further frames are dropped."""
         return len(self._frames) >= MOST_FRAMES
 
-    def add(self, look: Look) -> None:
-        """One more frame."""
+    def add(self, draw: DrawFrame) -> None:
+        """Add a frame."""
         self._n_offered += 1
         if self._n_offered % EVERY != 1:
             return
-        frame = look()
+        frame = draw()
         if self._last is not None and np.array_equal(frame, self._last):
-            self._turns[-1] += 1
+            self._repeats[-1] += 1
         elif not self.is_full:
             self._shape, self._last = frame.shape, frame
             self._frames.append(zlib.compress(frame.tobytes(), 1))
-            self._turns.append(1)
+            self._repeats.append(1)
 
     def close(self) -> float:
-        """Write the film."""
+        """Write the file."""
         if not self._frames:
             return 0.0
         colours = self._colours()
         images = [self._image(i).quantize(palette=colours, dither=Image.Dither.NONE) for i in range(len(self._frames))]
-        turn_ms = 1000 * EVERY // FRAMES_PER_SECOND
-        durations = [turn_ms * turns for turns in self._turns]
+        frame_ms = 1000 * EVERY // FRAMES_PER_SECOND
+        durations = [frame_ms * repeats for repeats in self._repeats]
         try:
             images[0].save(self._path, save_all=True, append_images=images[1:], duration=durations, loop=0)
         except OSError as error:
@@ -97,7 +97,7 @@ class GifRecorder:
         return sum(durations) / 1000
 
     def _colours(self) -> Image.Image:
-        """The colours of some frames together, so that they do not change from one to the next."""
+        """One palette for all frames, so that colours do not flicker."""
         height, width = self._shape[:2]
         chosen = sorted(set(np.linspace(0, len(self._frames) - 1, PALETTE_FRAMES).astype(int).tolist()))
         together = Image.new("RGB", (width, height * len(chosen)))
@@ -111,7 +111,7 @@ class GifRecorder:
 
 
 class VideoRecorder:
-    """An MP4: raw frames go to ffmpeg as they come."""
+    """An MP4; raw frames are piped to ffmpeg."""
 
     def __init__(self, path: Path) -> None:
         program = shutil.which(FFMPEG)
@@ -123,12 +123,12 @@ class VideoRecorder:
 
     @property
     def is_full(self) -> bool:
-        """Never."""
+        """Always False."""
         return False
 
-    def add(self, look: Look) -> None:
-        """One more frame."""
-        frame = look()
+    def add(self, draw: DrawFrame) -> None:
+        """Add a frame."""
+        frame = draw()
         if self._process is None:
             self._process = subprocess.Popen(self._command(frame), stdin=subprocess.PIPE)
         assert self._process.stdin is not None
@@ -139,7 +139,7 @@ class VideoRecorder:
         self._n_frames += 1
 
     def close(self) -> float:
-        """Wait until the film is written."""
+        """Wait until the file is written."""
         if self._process is not None:
             self._process.communicate()
             if self._process.returncode:

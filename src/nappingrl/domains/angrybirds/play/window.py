@@ -1,4 +1,4 @@
-"""The window: mouse and keys for a play, at the pace of the world."""
+"""A window with mouse and keys, in real time."""
 
 import os
 from collections.abc import Iterator
@@ -7,43 +7,48 @@ from typing import Any
 import numpy as np
 
 from nappingrl.domains.angrybirds.physics.scene import PIXELS
-from nappingrl.domains.angrybirds.play.play import FRAMES_PER_SECOND, Naive, Play, play_level
+from nappingrl.domains.angrybirds.play.autoplay import Autoplay
+from nappingrl.domains.angrybirds.play.play import FRAMES_PER_SECOND, Play
 from nappingrl.domains.angrybirds.play.record import Recorder
 from nappingrl.errors import MissingExtraError
 
 SIZE = (960, 720)
-"""At first; it can be made larger or smaller."""
+"""Initial size; the window can be resized."""
 LEFT_BUTTON = 1
 
 
 class Window:
-    """Shows a play until it is closed. Where an agent plays, levels follow each other.
+    """Shows a play until it is closed. An agent plays level after level.
 
     Args:
-        play: What is played.
-        agent: Plays instead of the hand.
-        recorder: Gets every frame.
-        n_levels: Closes after so many levels; 0: never.
+        play: The play to show.
+        agent: Plays instead of the mouse.
+        recorder: Records every frame.
+        n_levels: Levels after which the window closes; 0: never.
     """
 
     def __init__(
-        self, play: Play, agent: Naive | None = None, recorder: Recorder | None = None, n_levels: int = 0
+        self, play: Play, agent: Autoplay | None = None, recorder: Recorder | None = None, n_levels: int = 0
     ) -> None:
         os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
         try:
             import pygame
         except ImportError as error:
             raise MissingExtraError('a window needs pygame: pip install "nappingrl[render]"') from error
-        self._pygame, self._play, self._agent, self._recorder, self._n_levels = pygame, play, agent, recorder, n_levels
+        self._pygame = pygame
+        self._play = play
+        self._agent = agent
+        self._recorder = recorder
+        self._n_levels = n_levels
         pygame.display.init()
         self._screen = pygame.display.set_mode(SIZE, pygame.RESIZABLE)
         pygame.display.set_caption("Angry Birds - nappingrl")
         self._clock = pygame.time.Clock()
-        self._turns: Iterator[None] | None = None
-        self._begin()
+        self._frames: Iterator[None] | None = None
+        self._begin_level()
 
     def run(self) -> None:
-        """Until it is closed."""
+        """Show frames until the window is closed."""
         try:
             while self.turn():
                 self._clock.tick(FRAMES_PER_SECOND)
@@ -51,27 +56,27 @@ class Window:
             self.close()
 
     def close(self) -> None:
-        """Away with it."""
+        """Close the window."""
         self._pygame.display.quit()
 
     def turn(self) -> bool:
-        """One frame: what was pressed, what moves, what is seen. False when it is to be closed."""
+        """Handle events, advance and draw one frame. False when the window must close."""
         for event in self._pygame.event.get():
-            if not self._take(event):
+            if not self._handle(event):
                 return False
-        if self._turns is None:
+        if self._frames is None:
             self._play.advance()
-        elif next(self._turns, self) is self:  # the agent has finished the level
+        elif next(self._frames, self) is self:  # the agent has finished the level
             if self._play.n_played == self._n_levels:
                 return False
             self._play.next_level()
-            self._begin()
+            self._begin_level()
         self._show()
         return True
 
-    def _begin(self) -> None:
-        """The agent, if there is one, begins with the level."""
-        self._turns = play_level(self._play, self._agent) if self._agent is not None else None
+    def _begin_level(self) -> None:
+        """Let the agent, if there is one, begin the level."""
+        self._frames = self._agent.play_level(self._play) if self._agent is not None else None
 
     def _show(self) -> None:
         pygame, frame = self._pygame, self._play.frame()
@@ -81,29 +86,29 @@ class Window:
         pygame.transform.smoothscale(surface, self._screen.get_size(), self._screen)
         pygame.display.flip()
 
-    def _take(self, event: Any) -> bool:
-        """One event. False if it closes the window."""
+    def _handle(self, event: Any) -> bool:
+        """Handle one event. False if it closes the window."""
         pygame = self._pygame
         if event.type == pygame.QUIT:
             return False
         if event.type == pygame.KEYDOWN:
-            return self._take_key(event.key)
+            return self._handle_key(event.key)
         if self._agent is None:
-            self._take_mouse(event)
+            self._handle_mouse(event)
         return True
 
-    def _take_key(self, key: int) -> bool:
+    def _handle_key(self, key: int) -> bool:
         pygame = self._pygame
         if key == pygame.K_ESCAPE:
             return False
         if key in (pygame.K_r, pygame.K_n):
             (self._play.restart if key == pygame.K_r else self._play.next_level)()
-            self._begin()
+            self._begin_level()
         elif key == pygame.K_SPACE and self._agent is None:
             self._play.world.tap()
         return True
 
-    def _take_mouse(self, event: Any) -> None:
+    def _handle_mouse(self, event: Any) -> None:
         pygame, play = self._pygame, self._play
         if event.type == pygame.MOUSEMOTION:
             play.drag(self._pixel(event.pos))
@@ -114,6 +119,6 @@ class Window:
             play.let_go()
 
     def _pixel(self, place: tuple[int, int]) -> tuple[float, float]:
-        """A place in the window as a pixel of the game's screen."""
+        """A position in the window as a pixel of the game's screen."""
         width, height = self._screen.get_size()
         return place[0] * PIXELS[0] / width, place[1] * PIXELS[1] / height

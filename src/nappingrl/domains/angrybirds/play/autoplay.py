@@ -1,0 +1,92 @@
+"""Let an agent play levels in real time."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import hypot
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nappingrl.domains.angrybirds.aiming import Shot, Targets, to_world
+from nappingrl.domains.angrybirds.ground_truth.state import ground_truth
+from nappingrl.domains.angrybirds.physics.scene import Scene
+from nappingrl.domains.angrybirds.physics.world import World
+from nappingrl.domains.angrybirds.play.play import Play
+
+LOOK_FRAMES, PULL_FRAMES, END_FRAMES = 12, 15, 38
+"""Frames for which an agent waits before a shot, draws the bird, and shows the result."""
+PLANNER = "official"
+
+Observation = NDArray[np.float32]
+
+
+class Policy(Protocol):
+    """Chooses actions and learns from their outcomes, as scripted policies do."""
+
+    def act(self, observation: Observation, /) -> int:
+        """Choose an action."""
+
+    def learn(
+        self,
+        observation: Observation,
+        action: int,
+        following: Observation,
+        reward: float,
+        ended: bool,
+        detected: bool,
+        /,
+    ) -> None:
+        """Learn from one shot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Autoplay:
+    """An agent that plays."""
+
+    policy: Policy
+    detected: bool = False
+    """Whether the agent is told that there is a novelty."""
+
+    def play_level(self, play: Play) -> Iterator[None]:
+        """Play the level until it is decided; yields after each frame."""
+        targets = Targets()
+        while play.world.status == "playing":
+            for _ in range(LOOK_FRAMES):
+                play.advance()
+                yield
+            if not play.world.is_ready:
+                continue
+            observation = _observe(targets, play.world)
+            action = self.policy.act(observation)
+            scene = play.world.scene()
+            yield from _shoot(play, scene, targets.aim(action, PLANNER, scene.camera.scale))
+            while play.world.is_under_way:
+                play.advance()
+                yield
+            status = play.world.status
+            following = _observe(targets, play.world)
+            self.policy.learn(
+                observation, action, following, float(status == "won"), status != "playing", self.detected
+            )
+        for _ in range(END_FRAMES):
+            play.advance()
+            yield
+
+
+def _observe(targets: Targets, world: World) -> Observation:
+    targets.update(ground_truth(world.scene()))
+    return targets.observe(world.pigs_left, world.goals_left)
+
+
+def _shoot(play: Play, scene: Scene, shot: Shot) -> Iterator[None]:
+    """Draw the bird over some frames and let go."""
+    release = to_world(shot.release, scene.camera, scene.view)
+    x, y = scene.sling.origin
+    distance = max(1.0, hypot(release[0] - x, release[1] - y))
+    for i in range(1, PULL_FRAMES + 1):
+        share = i / PULL_FRAMES / distance
+        play.pull = x + share * (release[0] - x), y + share * (release[1] - y)
+        yield
+    play.pull = release
+    play.let_go(shot.tap_ms)

@@ -20,7 +20,8 @@ import nappingrl
 domain, agent, method, trials = sys.argv[1:5]
 nappingrl.run(domain, agent, method, trials=4, seed=1, workers=1)
 started = time.process_time()
-rows = nappingrl.run(domain, agent, method, trials=int(trials), seed=11, workers=1)
+result = nappingrl.run(domain, agent, method, trials=int(trials), seed=11, workers=1)
+rows = getattr(result, "rows", result)  # the older version returns the rows themselves
 print(int(rows["length"].sum()) / (time.process_time() - started))
 """
 

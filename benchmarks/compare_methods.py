@@ -1,4 +1,4 @@
-"""Methods, learners, controls and the ceiling on the same draws: prints the tables of docs/results.md.
+"""Methods, learners, controls and the oracle on the same draws: prints the tables of docs/results.md.
 
 python benchmarks/compare_methods.py crossroad --novelty all --trials 100 --seed 11
 """
@@ -10,9 +10,8 @@ from typing import Any
 from nappingrl.agents import load, zoo_names
 from nappingrl.domains import find_domain
 from nappingrl.registry import domains
-from nappingrl.report.best_control import Comparison, Run, best_control
-from nappingrl.report.page.summary import table_digits
-from nappingrl.report.summary import Summary, summarise
+from nappingrl.report.runs import Run, read_run
+from nappingrl.report.table import Result, summarise_runs, table_digits
 from nappingrl.trials.runner import default_workers, run_into
 from nappingrl.trials.spec import RunSpec
 
@@ -28,7 +27,7 @@ def run_spec(arguments: argparse.Namespace, agent: str, text: str) -> RunSpec:
     fields: dict[str, Any] = {"options": {}}
     for pair in pairs:
         name, _, value = pair.partition("=")
-        if name in ("rule", "space", "score"):
+        if name == "score":
             fields[name] = value
         else:
             fields["options"][name] = value
@@ -37,13 +36,12 @@ def run_spec(arguments: argparse.Namespace, agent: str, text: str) -> RunSpec:
     ).complete()
 
 
-def cells(agent: str, text: str, summary: Summary, against: Comparison | None) -> list[str]:
+def cells(agent: str, text: str, result: Result) -> list[str]:
     """One line of the table."""
+    summary, best = result.summary, result.best_control
     digits = table_digits(summary.return_range)
     levels = {name: numbers["last10_mean"] for name, numbers in summary.by_novelty.items()}
-    gap = "-"
-    if against is not None and summary.role == "method":
-        gap = against.words(digits)
+    gap = best.describe(digits) if best is not None and summary.role == "method" else "-"
     found = [agent, text, f"{summary.last10_mean:.{digits}f}", f"{summary.solved:.2f}", str(summary.failed), gap]
     if len(levels) > 1:
         bases = [level for name, level in levels.items() if name != "noise"]
@@ -70,11 +68,10 @@ def main() -> None:
         for text in arguments.methods:
             spec = run_spec(arguments, agent, text)
             place = arguments.out / f"{arguments.domain}-{Path(agent).parent.name}{Path(agent).stem}-{text}"
-            folder = run_into(place, spec, load(agent, arguments.domain), default_workers())
-            runs[text] = folder.manifest, folder.read()
-        for text, run in runs.items():
-            line = cells(agent, text, summarise(*run), best_control(run, list(runs.values())))
-            print("| " + " | ".join(line) + " |", flush=True)
+            run_into(place, spec, load(agent, arguments.domain), default_workers())
+            runs[text] = read_run(place)
+        for text, result in zip(runs, summarise_runs(list(runs.values())), strict=True):
+            print("| " + " | ".join(cells(agent, text, result)) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -6,25 +6,27 @@ python benchmarks/compare_rules.py cartpole --trials 300 --seed 11
 import argparse
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from nappingrl.agents import load, zoo_names
 from nappingrl.domains import find_domain
 from nappingrl.methods.napping.principles import RULES
 from nappingrl.methods.napping.space import SPACES
 from nappingrl.registry import domains
-from nappingrl.report.page.summary import table_digits
-from nappingrl.report.summary import Summary, summarise_folder
+from nappingrl.report.runs import read_run
+from nappingrl.report.summary import Summary
+from nappingrl.report.table import table_digits
 from nappingrl.trials.runner import default_workers, run_into
 from nappingrl.trials.spec import RunSpec
 from nappingrl.types import DomainSpec
 
 
-def settings(domain: DomainSpec) -> Iterator[dict[str, str]]:
+def settings(domain: DomainSpec) -> Iterator[dict[str, Any]]:
     """Frozen; every rule in every space with the default score; every other score with the defaults."""
     yield {"method": "frozen"}
     for rule in RULES:
         for space in SPACES:
-            yield {"method": "napping", "rule": rule, "space": space}
+            yield {"method": "napping", "options": {"rule": rule, "space": space}}
     for score in domain.scores:
         if score != domain.defaults.score:
             yield {"method": "napping", "score": score}
@@ -34,7 +36,7 @@ def row(summary: Summary, spec: RunSpec) -> str:
     """One line of the table."""
     reached = [i for i, value in enumerate(summary.median) if value >= 200.0]
     first = str(reached[0]) if reached else "never"
-    what = "-" if spec.method != "napping" else f"{spec.rule}, {spec.space}, {spec.score}"
+    what = "-" if spec.method != "napping" else f"{spec.options['rule']}, {spec.options['space']}, {spec.score}"
     digits = table_digits(summary.return_range)
     cells = [
         spec.agent,
@@ -71,11 +73,14 @@ def main() -> None:
             trials=arguments.trials,
             seed=arguments.seed,
             novelty=arguments.novelty,
-            **setting,  # type: ignore[arg-type]
+            **setting,
         ).complete()
-        folder = arguments.out / "-".join([arguments.domain, name, *setting.values()])
-        run = run_into(folder, spec, load(name, arguments.domain), default_workers())
-        print(row(summarise_folder(run), spec), flush=True)
+        words = [
+            word for value in setting.values() for word in (value.values() if isinstance(value, dict) else [value])
+        ]
+        folder = arguments.out / "-".join([arguments.domain, name, *words])
+        run_into(folder, spec, load(name, arguments.domain), default_workers())
+        print(row(read_run(folder).summary(), spec), flush=True)
 
 
 if __name__ == "__main__":

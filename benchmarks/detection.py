@@ -122,7 +122,7 @@ def play(domain: str, detector: str, agent: str, novelty: str, arguments: argpar
     """The rows of one run."""
     rows = nappingrl.run(
         domain, agent, "frozen", novelty=novelty, detector=detector, trials=arguments.trials, seed=arguments.seed
-    )
+    ).rows
     return rows.select(pl.lit(agent).alias("agent"), "trial", "episode", "length", "detected_step")
 
 

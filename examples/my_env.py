@@ -28,9 +28,9 @@ def main() -> None:
     novelty = "masscart=5; total_mass=follows; action-remap=1,0"
     for method in ("frozen", "napping", "foresight"):
         rows = nappingrl.run(
-            "ShortTrack-v0", agent, method, novelty=novelty, score="terminal", rule="revised", detector="given",
-            trials=2, protocol="4+12",
-        )  # fmt: skip
+            "ShortTrack-v0", agent, method, novelty=novelty, score="terminal", detector="given",
+            options={"rule": "revised"}, trials=2, protocol="4+12",
+        ).rows  # fmt: skip
         before, after = (rows.filter(phase=phase)["return"].mean() for phase in ("pre", "novel"))
         print(f"{method}: mean return {before:.0f} before the novelty, {after:.0f} after it")
 

@@ -76,7 +76,7 @@ def test_unknown_and_taken_names_are_refused_in_one_line(learned: NappingAgent):
 
 def test_the_return_protocol_with_napping_goes_back_and_recalls():
     options = {"trials": 4, "seed": 2, "protocol": "3+12+3+3", "detector": "given"}
-    napping, frozen = (nappingrl.run("cartpole", "ppo", method, **options) for method in ("napping", "frozen"))
+    napping, frozen = (nappingrl.run("cartpole", "ppo", method, **options).rows for method in ("napping", "frozen"))
     old = pl.col("phase").is_in(["pre", "restored"])
     assert napping.filter(old)["return"].to_list() == frozen.filter(old)["return"].to_list()
     assert (napping.filter(phase="restored")["regions"] == 0).all()
@@ -88,7 +88,7 @@ def test_the_return_protocol_with_napping_goes_back_and_recalls():
 
 def test_foresight_recalls_a_novelty_in_its_first_episode():
     """Worlds in which the car is so strong that most steps touch a bound, which say nothing: five of six at least."""
-    rows = nappingrl.run("mountaincar", "ppo-strong", "foresight", trials=6, seed=31, protocol="40+12+4+1")
+    rows = nappingrl.run("mountaincar", "ppo-strong", "foresight", trials=6, seed=31, protocol="40+12+4+1").rows
     learned = rows.filter(pl.col("phase") == "novel").filter(pl.col("episode") >= 6)
     learned = learned.group_by("number").agg(pl.col("return").median()).sort("number")["return"].to_numpy()
     again = rows.filter(pl.col("phase") == "recurred").sort("number")["return"].to_numpy()
@@ -97,7 +97,7 @@ def test_foresight_recalls_a_novelty_in_its_first_episode():
 
 def test_retention_and_recall_by_hand():
     spec = RunSpec("mountaincar", "dqn", "frozen", trials=1, protocol="2+12+4+2").complete()
-    rows = nappingrl.run("mountaincar", "dqn", "frozen", trials=1, protocol="2+12+4+2")
+    rows = nappingrl.run("mountaincar", "dqn", "frozen", trials=1, protocol="2+12+4+2").rows
     returns = [-100.0, -100.0] + [-400.0] * 2 + [-300.0] * 10 + [-500.0, -400.0, -200.0, -100.0] + [-300.0, -500.0]
     manifest = make_manifest(spec, nappingrl.load_agent("dqn", "mountaincar"), "")
     found = summarise(manifest, rows.with_columns(pl.Series("return", returns)))

@@ -44,15 +44,19 @@ def test_public_names_are_what_they_say() -> None:
     from nappingrl.agent import NappingAgent
     from nappingrl.agents import load
     from nappingrl.methods.napping.principles import Principles
+    from nappingrl.report.page import write_report
+    from nappingrl.report.runs import read_run, run
     from nappingrl.score import Score
-    from nappingrl.trials.runner import run
 
     assert nappingrl.NappingAgent is NappingAgent
     assert nappingrl.load_agent is load
     assert nappingrl.Principles is Principles
     assert nappingrl.Score is Score
     assert nappingrl.run is run
-    assert {"NappingAgent", "Principles", "Score", "apply_novelty", "load_agent", "run"} == set(nappingrl.__all__)
+    assert nappingrl.read_run is read_run
+    assert nappingrl.write_report is write_report
+    names = {"NappingAgent", "Principles", "Score", "apply_novelty", "load_agent", "read_run", "run", "write_report"}
+    assert names == set(nappingrl.__all__)
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

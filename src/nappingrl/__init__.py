@@ -10,8 +10,10 @@ if TYPE_CHECKING:
     from nappingrl.agents import load as load_agent  # noqa: F401
     from nappingrl.methods.napping.principles import Principles as Principles
     from nappingrl.novelties import apply_novelty as apply_novelty
+    from nappingrl.report.page import write_report as write_report
+    from nappingrl.report.runs import read_run as read_run
+    from nappingrl.report.runs import run as run
     from nappingrl.score import Score as Score
-    from nappingrl.trials.runner import run as run
 
 __version__ = "0.1.0"
 
@@ -22,7 +24,9 @@ _PUBLIC = {
     "Score": "nappingrl.score:Score",
     "apply_novelty": "nappingrl.novelties:apply_novelty",
     "load_agent": "nappingrl.agents:load",
-    "run": "nappingrl.trials.runner:run",
+    "read_run": "nappingrl.report.runs:read_run",
+    "run": "nappingrl.report.runs:run",
+    "write_report": "nappingrl.report.page:write_report",
 }
 __all__ = [*_PUBLIC]  # noqa: PLE0604
 

@@ -41,7 +41,10 @@ class Entry:
     no_rules: str = ""
     """Why a report shows no rules of a method; empty: it shows them."""
     cost: float = 1.0
-    """About how many times as long as the frozen agent's a trial of a method takes."""
+    """About how many times as long as others a trial takes: with a method than frozen, in a domain than in CartPole,
+    with a scripted agent than with others."""
+    in_paper: bool = True
+    """Whether `napping paper` runs it, or leaves it to `napping run`."""
     env_id: str = ""
     """A domain's id with gymnasium."""
     horizon: int = 0
@@ -142,7 +145,8 @@ domains = _built_in(
     ("crossroad", "domains.crossroad:CrossRoad",
      {"title": "CrossRoad", "colour": "#009e73", "marker": "^", "env_id": "nappingrl/CrossRoad-v0", "horizon": 100}),
     ("angrybirds", "domains.angrybirds.domain:AngryBirds",
-     {"title": "Angry Birds", "colour": "#cc79a7", "marker": "v", "env_id": "nappingrl/AngryBirds-v0", "horizon": 5}),
+     {"title": "Angry Birds", "colour": "#cc79a7", "marker": "v", "env_id": "nappingrl/AngryBirds-v0", "horizon": 5,
+      "cost": 100.0}),
 )  # fmt: skip
 
 _WEIGHTS = "it changes the network's weights and learns no rules"
@@ -154,7 +158,7 @@ methods = _built_in(
      {"title": "Frozen", "colour": "#d55e00", "marker": "s", "role": "baseline",
       "no_rules": "the frozen agent learns nothing"}),
     ("foresight", "methods.foresight:Foresight",
-     {"title": "Foresight", "colour": "#6a3d9a", "marker": "D", "role": "method", "cost": 30.0}),
+     {"title": "Foresight", "colour": "#6a3d9a", "marker": "D", "role": "method", "cost": 30.0, "in_paper": False}),
     ("online", "methods.online:Online",
      {"title": "Online", "colour": "#009e73", "marker": "^", "role": "baseline", "no_rules": _WEIGHTS, "cost": 100.0}),
     ("finetune", "methods.finetune:FineTune",
@@ -163,13 +167,14 @@ methods = _built_in(
     ("napping", "methods.napping:Napping",
      {"title": "NAPPING", "colour": "#0072b2", "marker": "o", "role": "method", "cost": 3.0}),
     ("napping-ucb", "methods.napping_ucb:NappingUcb",
-     {"title": "NAPPING-UCB", "colour": "#44aa99", "marker": ">", "role": "method", "cost": 4.0}),
+     {"title": "NAPPING-UCB", "colour": "#44aa99", "marker": ">", "role": "method", "cost": 4.0, "in_paper": False}),
     ("napping-no-memory", "methods.controls:NappingNoMemory",
      {"title": "NAPPING, no memory", "colour": "#56b4e9", "marker": "p", "role": "control", "cost": 3.0}),
     ("random", "methods.controls:Random",
      {"title": "Random", "colour": "#888888", "marker": "X", "role": "control", "no_rules": _CONTROL}),
     ("switch-on-failure", "methods.controls:SwitchOnFailure",
-     {"title": "Switch on failure", "colour": "#e69f00", "marker": "<", "role": "control", "no_rules": _CONTROL}),
+     {"title": "Switch on failure", "colour": "#e69f00", "marker": "<", "role": "control", "no_rules": _CONTROL,
+      "in_paper": False}),
     ("replay-success", "methods.controls:ReplaySuccess",
      {"title": "Replay success", "colour": "#882255", "marker": "h", "role": "control", "no_rules": _CONTROL}),
     ("controller", "methods.controls:BareController",
@@ -184,13 +189,14 @@ agents = _built_in(
     ("angrybirds-naive", "scripted.naive:Naive", {"title": "Naive", "colour": "#56b4e9", "marker": "<"}),
     ("angrybirds-naive-adaptation", "scripted.naive_adaptation:NaiveAdaptation",
      {"title": "Naive Adaptation", "colour": "#009e73", "marker": "^"}),
-    ("angrybirds-datalab", "scripted.datalab:DataLab", {"title": "DataLab", "colour": "#cc79a7", "marker": "v"}),
+    ("angrybirds-datalab", "scripted.datalab:DataLab",
+     {"title": "DataLab", "colour": "#cc79a7", "marker": "v", "cost": 1.5}),
     ("angrybirds-replanner", "scripted.replanner:Replanner",
      {"title": "Replanner", "colour": "#e69f00", "marker": "D"}),
     ("angrybirds-hydra", "scripted.hydra_angrybirds:HydraAngryBirds",
-     {"title": "HYDRA", "colour": "#8c510a", "marker": ">"}),
+     {"title": "HYDRA", "colour": "#8c510a", "marker": ">", "cost": 2.0}),
     ("cartpole-hydra", "scripted.hydra_cartpole:HydraCartPole",
-     {"title": "HYDRA", "colour": "#8c510a", "marker": ">"}),
+     {"title": "HYDRA", "colour": "#8c510a", "marker": ">", "in_paper": False}),
 )  # fmt: skip
 """Scripted agents, as DOMAIN-NAME; trained ones lie in `agents/zoo`."""
 
@@ -214,7 +220,7 @@ def register(kind: str, name: str, target: Any, **facts: Any) -> None:
     """Add a domain, method, detector or scripted agent of yours to everything that lists them.
 
     `target` is a class, or "package.module:attribute" that names one. Facts are `title`, `colour`, `marker`, and for a
-    method `role`, `no_rules` and `cost`; each has a default.
+    method `role`, `no_rules`, `cost` and `in_paper`; each has a default.
 
     Examples:
         >>> from nappingrl.methods.base import Method

@@ -23,7 +23,7 @@ from nappingrl.domains.angrybirds.levels.templates import make_level
 from nappingrl.domains.angrybirds.physics.scene import GROUND, Item, Level
 from nappingrl.domains.angrybirds.server.client import Client
 from nappingrl.domains.angrybirds.server.protocol import Likelihood, State
-from nappingrl.report.runs import load_runs
+from nappingrl.report.runs import read_runs
 from nappingrl.trials.store import RunFolder
 
 FAR_UP = (-200, 600)
@@ -218,7 +218,7 @@ def test_ctrl_c_writes_what_there_is(serve: Callable[..., Served]) -> None:
     assert (first.manifest.spec["agent"], first.manifest.spec["protocol"]) == ("agent-1", "0+3")
     assert (second.manifest.spec["agent"], second.manifest.spec["protocol"]) == ("agent-2", "0+1")
     assert first.manifest.spec["novelty"] == "none"
-    assert [run.gap for run in load_runs([first.path, second.path])] == ["", ""]
+    assert [run.gap for run in read_runs([first.path, second.path])] == ["", ""]
 
 
 def test_serve_a_trial_file(serve: Callable[..., Served]) -> None:

@@ -26,10 +26,10 @@ def store(path: str, domain: str = "cartpole", parts: tuple[int, ...] = (0, 1, 2
     """A run of six trials in three parts, some of which may be missing."""
     high = {"cartpole": 200, "crossroad": 1}[domain]
     returns = [steps((high, 2), (level, 4)) for level in (1, high, high, 1, high, 1)]
-    manifest, rows = make_run(domain, "ppo", options.pop("method", "frozen"), returns, **options)
-    folder = RunFolder.create(Path(path), replace(manifest, chunk=2))
+    run = make_run(domain, "ppo", options.pop("method", "frozen"), returns, **options)
+    folder = RunFolder.create(Path(path), replace(run.manifest, chunk=2))
     for part in parts:
-        folder.write(part, rows[part * 12 : (part + 1) * 12])
+        folder.write(part, run.rows[part * 12 : (part + 1) * 12])
     return folder
 
 
@@ -114,9 +114,11 @@ def test_missing_plotly_is_one_line(capsys: pytest.CaptureFixture[str], monkeypa
 
 def test_no_principles(capsys: pytest.CaptureFixture[str]) -> None:
     store("a")
-    assert "--trial 1: no run here has principles (methods: frozen)" in refused(capsys, "a", "--trial", "1")
+    assert "--trial 1: no run here has rules (frozen: the frozen agent learns nothing)" in refused(
+        capsys, "a", "--trial", "1"
+    )
     main(["report", "a"])
-    assert "No rules: no run here has principles (methods: frozen)." in Path("a/report.html").read_text()
+    assert "No rules: frozen: the frozen agent learns nothing." in Path("a/report.html").read_text()
 
 
 def test_an_agent_that_is_gone_costs_the_rules_only(capsys: pytest.CaptureFixture[str]) -> None:
@@ -124,7 +126,7 @@ def test_an_agent_that_is_gone_costs_the_rules_only(capsys: pytest.CaptureFixtur
     manifest = Path("a/manifest.json")
     manifest.write_text(manifest.read_text().replace(RunFolder.open(Path("a")).manifest.agent_sha256, "0" * 64))
     main(["report", "a"])
-    assert "No rules: a was run with other weights" in Path("a/report.html").read_text()
+    assert "No rules: napping: a was run with other weights" in Path("a/report.html").read_text()
     assert "a was run with other weights" in refused(capsys, "a", "--trial", "0")
 
 

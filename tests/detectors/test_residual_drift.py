@@ -54,20 +54,22 @@ def test_the_limit_of_largest_values_is_exceeded_as_often_as_stated() -> None:
 @pytest.mark.parametrize("agent", ["dqn", "ppo"])
 def test_every_novelty_of_crossroad_is_seen_in_its_first_episode(agent: str) -> None:
     """All its states touch bounds somewhere: that must not leave it without a step to learn from."""
-    rows = nappingrl.run("crossroad", agent, "frozen", novelty="all", detector="residual", trials=3, seed=4)
+    rows = nappingrl.run("crossroad", agent, "frozen", novelty="all", detector="residual", trials=3, seed=4).rows
     alarms = rows.filter(pl.col("detected_step").is_not_null()).group_by("trial").agg(pl.col("episode").min())
     assert alarms["episode"].to_list() == [0] * 27
-    unchanged = nappingrl.run("crossroad", agent, "frozen", novelty="none", detector="residual", trials=5, seed=4)
+    unchanged = nappingrl.run("crossroad", agent, "frozen", novelty="none", detector="residual", trials=5, seed=4).rows
     assert unchanged["detected_step"].null_count() == unchanged.height
 
 
 def test_an_agent_that_swings_forever_in_the_same_valley_is_no_novelty() -> None:
     """Episodes of 500 steps, each a little wider or narrower than those before."""
-    rows = nappingrl.run("mountaincar", "ppo-weak", "frozen", novelty="none", detector="residual", trials=12, seed=6)
+    rows = nappingrl.run(
+        "mountaincar", "ppo-weak", "frozen", novelty="none", detector="residual", trials=12, seed=6
+    ).rows
     assert rows["detected_step"].null_count() == rows.height
 
 
 def test_reversed_actions_of_acrobot_are_seen_in_the_first_episode() -> None:
     rows = nappingrl.run("Acrobot-v1", "dqn", "frozen", novelty="action-remap", detector="residual", trials=3, seed=4,
-                         protocol="40+1")  # fmt: skip
+                         protocol="40+1").rows  # fmt: skip
     assert rows.filter(pl.col("episode") == 0)["detected_step"].null_count() == 0

@@ -210,7 +210,7 @@ def test_a_spec_is_verified_when_it_is_completed() -> None:
 def test_strength_pulls_values(agent: Agent) -> None:
     rows = nappingrl.run(
         "CartPole-v1", agent, "frozen", novelty="force_mag=20", strength=0.25, trials=1, protocol="1+1"
-    )
+    ).rows
     assert rows["param_force_mag"].to_list() == [10.0, 12.5]
 
 
@@ -229,7 +229,7 @@ def test_a_trial_alone_is_the_trial_in_a_batch(agent: Agent) -> None:
 
 
 def test_all_novelties_of_an_environment(agent: Agent) -> None:
-    rows = nappingrl.run("CartPole-v1", agent, "napping", novelty="all", trials=1, protocol="1+2")
+    rows = nappingrl.run("CartPole-v1", agent, "napping", novelty="all", trials=1, protocol="1+2").rows
     assert rows["novelty"].unique(maintain_order=True).to_list() == list(domain_with("CartPole-v1").novelties)
     delays = rows.filter(pl.col("novelty") != "action-delay")["param_action-delay"]
     assert delays.unique().to_list() == [0.0]
@@ -238,7 +238,7 @@ def test_all_novelties_of_an_environment(agent: Agent) -> None:
 def test_another_environment_takes_its_place() -> None:
     rows = nappingrl.run(
         "toys/Echo-v0", echo_agent(), "frozen", novelty="other-env=toys/Drifting-v0", trials=2, protocol="1+1"
-    )
+    ).rows
     assert rows["param_other-env"].to_list() == [0.0, 1.0] * 2
     world, row = domain_with("toys/Echo-v0", "other-env=toys/Drifting-v0").make(1), rows_of(0)
     world.apply(row, {"other-env": 1.0})
@@ -324,7 +324,7 @@ def test_run_report_replay_figure_and_export(napping: Command, agent_zip: Path, 
     status, out, err = napping("report", "a", "b", "--out", "page", "--json")
     assert (status, err) == (0, "")
     page = Path("page/report.html").read_text(encoding="utf-8")
-    assert "the least and the greatest return seen in these runs" in page
+    assert "the lowest and highest return in these runs" in page
     assert "nobody knows the minimum return" in page
     for words in (
         ("figure", "regions-over-time", "b", "--out", "f.png"),

@@ -88,7 +88,7 @@ def test_napping_repairs_reversed_actions(env_id: str, agent: str, novelty: str,
     levels = []
     for method in ("frozen", "napping"):
         rows = nappingrl.run(env_id, agent, method, novelty=novelty, trials=2, seed=7, detector="given",
-                             protocol="1+10")  # fmt: skip
+                             protocol="1+10").rows  # fmt: skip
         levels.append(rows.filter(pl.col("episode") >= 4)["return"].to_numpy().mean())
     assert levels[0] < frozen
     assert levels[1] > least

@@ -100,7 +100,7 @@ def test_the_bound_that_it_states_holds_whatever_the_method_does(frozen, adapted
 def test_a_guarded_method_is_the_frozen_agent_in_the_episode_of_the_alarm(method):
     options = {"trials": 3, "seed": 5, "protocol": "6+2", "detector": "given"}
     frozen, mine = (
-        nappingrl.run("cartpole", "ppo", m, guard=g, **options) for m, g in (("frozen", False), (method, True))
+        nappingrl.run("cartpole", "ppo", m, guard=g, **options).rows for m, g in (("frozen", False), (method, True))
     )
     early = mine["episode"] <= 0
     assert mine.filter(early)["return"].to_list() == frozen.filter(early)["return"].to_list()

@@ -4,8 +4,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from nappingrl.registry import methods
+from nappingrl.report.runs import Run
 from nappingrl.trials.store import Manifest
 
 RANGES = {"cartpole": (1.0, 200.0), "mountaincar": (-500.0, 0.0), "crossroad": (-1.0, 1.0), "angrybirds": (0.0, 1.0)}
@@ -17,11 +19,11 @@ def make_run(
     method: str,
     returns: ArrayLike,
     pre: int = 2,
-    role: str = "method",
+    role: str = "",
     novelties: list[str] | None = None,
     params: dict[str, ArrayLike] | None = None,
     seed: int = 0,
-) -> tuple[Manifest, pl.DataFrame]:
+) -> Run:
     """A run whose trials have these returns, (trials, episodes); the first `pre` episodes are before the novelty."""
     table = np.asarray(returns, float)
     n, episodes = table.shape
@@ -32,8 +34,8 @@ def make_run(
         "strength": 1.0, "detector": "rolling-mean", "protocol": f"{pre}+{episodes - pre}",
     }  # fmt: skip
     manifest = Manifest(
-        spec, "0", "", "", 128, n, episodes, RANGES[domain], "return", RANGES[domain][1], role=role,
-        parameters={"force": 0.001, "gravity": 0.0025},
+        spec, "0", "", "", 128, n, episodes, RANGES[domain], "return", RANGES[domain][1],
+        role=role or methods.entry(method).role,        parameters={"force": 0.001, "gravity": 0.0025},
     )  # fmt: skip
     columns: dict[str, Any] = {
         "trial": np.repeat([f"{domain}/{agent}/{method}/{name}/{i}" for name, i in zip(names, numbers, strict=True)],
@@ -51,9 +53,14 @@ def make_run(
     columns |= {
         f"param_{key}": np.repeat(np.asarray(values, float), episodes) for key, values in (params or {}).items()
     }
-    return manifest, pl.DataFrame(columns)
+    return Run(manifest, pl.DataFrame(columns))
 
 
 def steps(*levels: tuple[float, int]) -> list[float]:
     """[(1, 2), (5, 3)] -> [1, 1, 5, 5, 5]."""
     return [value for value, count in levels for _ in range(count)]
+
+
+def flags(*rows: str) -> NDArray[np.bool_]:
+    """Detection as a drawing: "..|.xx" is detected from the second post-novelty episode on."""
+    return np.array([[letter == "x" for letter in row.replace("|", "")] for row in rows])

@@ -24,12 +24,12 @@ def make_folders(path: Path) -> list[Path]:
     folders = []
     for i, method in enumerate(("frozen", "random")):
         returns = [steps((200, 3), (20 + 60 * i + 3 * k, 12)) for k in range(N)]
-        manifest, rows = make_run(
+        run = make_run(
             "cartpole", EVIL if i else "ppo", method, returns, pre=3, role="control" if i else "baseline",
             params={"gravity": gravity}, novelties=["physics"] * 20 + ["gravity"] * 10,
         )  # fmt: skip
-        folder = RunFolder.create(path / method, replace(manifest, notes=[EVIL], command=EVIL))
-        folder.write(0, rows)
+        folder = RunFolder.create(path / method, replace(run.manifest, notes=[EVIL], command=EVIL))
+        folder.write(0, run.rows)
         folders.append(path / method)
     return folders
 

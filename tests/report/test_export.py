@@ -1,4 +1,4 @@
-"""Runs in other people's formats, read back by their own readers."""
+"""Runs in other formats, read back by their own readers."""
 
 import csv
 from pathlib import Path
@@ -10,32 +10,31 @@ import nappingrl
 from nappingrl.agents.base import Agent
 from nappingrl.errors import UnknownNameError
 from nappingrl.report.export import WSU_COLUMNS, export
-from nappingrl.trials.store import RunFolder
+from nappingrl.report.runs import Run
 
 
 @pytest.fixture
-def run(agent: Agent, tmp_path: Path) -> RunFolder:
+def run(agent: Agent) -> Run:
     """Three short trials."""
-    nappingrl.run("cartpole", agent, "napping", trials=3, protocol="2+8", seed=4, out=tmp_path / "run")
-    return RunFolder.open(tmp_path / "run")
+    return nappingrl.run("cartpole", agent, "napping", trials=3, protocol="2+8", seed=4)
 
 
-def test_sb3_reads_the_monitor_files(run: RunFolder, tmp_path: Path) -> None:
+def test_sb3_reads_the_monitor_files(run: Run, tmp_path: Path) -> None:
     monitor = pytest.importorskip("stable_baselines3.common.monitor")
-    files = export((run.manifest, run.read()), "monitor", tmp_path / "out")
+    files = export(run, "monitor", tmp_path / "out")
     assert [file.name for file in files] == ["0.monitor.csv", "1.monitor.csv", "2.monitor.csv"]
-    rows = run.read()
+    rows = run.rows
     found = monitor.load_results(str(tmp_path / "out"))
     assert sorted(found["r"]) == sorted(rows["return"].to_list())
     assert sorted(found["l"]) == sorted(rows["length"].to_list())
 
 
-def test_wsu_columns(run: RunFolder, tmp_path: Path) -> None:
-    (file,) = export((run.manifest, run.read()), "wsu", tmp_path / "out")
+def test_wsu_columns(run: Run, tmp_path: Path) -> None:
+    (file,) = export(run, "wsu", tmp_path / "out")
     with file.open(newline="") as stream:
         lines = list(csv.DictReader(stream))
     assert tuple(lines[0]) == WSU_COLUMNS
-    rows = run.read()
+    rows = run.rows
     assert len(lines) == len(rows) == 30
     for line, row in zip(lines, rows.iter_rows(named=True), strict=True):
         assert line["trial_id"] == row["trial"]
@@ -46,18 +45,18 @@ def test_wsu_columns(run: RunFolder, tmp_path: Path) -> None:
         assert float(line["novelty_probability"]) == float(row["detected"])
 
 
-def test_tensorboard_reads_the_scalars(run: RunFolder, tmp_path: Path) -> None:
+def test_tensorboard_reads_the_scalars(run: Run, tmp_path: Path) -> None:
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    (folder,) = export((run.manifest, run.read()), "tensorboard", tmp_path / "out")
+    (folder,) = export(run, "tensorboard", tmp_path / "out")
     events = accumulator.EventAccumulator(str(folder))
     events.Reload()
     assert "trial/return_median" in events.Tags()["tensors"]
-    post = run.read().filter(pl.col("episode") >= 0)
+    post = run.rows.filter(pl.col("episode") >= 0)
     want = [post.filter(pl.col("episode") == e)["return"].mean() for e in range(8)]
     got = [float(event.tensor_proto.float_val[0]) for event in events.Tensors("trial/return_mean")]
     assert got == pytest.approx(want)
 
 
-def test_unknown_format(run: RunFolder, tmp_path: Path) -> None:
+def test_unknown_format(run: Run, tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="Did you mean 'monitor'"):
-        export((run.manifest, run.read()), "monitr", tmp_path / "out")
+        export(run, "monitr", tmp_path / "out")

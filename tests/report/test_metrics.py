@@ -2,30 +2,18 @@
 
 import math
 from itertools import pairwise
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from numpy.typing import NDArray
 
-import nappingrl
-from nappingrl.agents.base import Agent
 from nappingrl.errors import BadRunError
 from nappingrl.report import metrics
-from nappingrl.report.measure import measure
-from nappingrl.trials.store import Manifest, RunFolder
+from report.rows import flags
 
 NAN = math.nan
-
-
-def flags(*rows: str) -> NDArray[np.bool_]:
-    """Detection as a drawing: "..|.xx" is detected from the second post-novelty episode on."""
-    return np.array([[letter == "x" for letter in row.replace("|", "")] for row in rows])
 
 
 EARLY, NEVER, LATE, AT_ONCE, FLICKER = "..x.|....", "....|....", "....|..xx", "....|xxxx", "....|.x.x"
@@ -285,149 +273,3 @@ def test_failed_tasks() -> None:
     assert_array_equal(metrics.failed_removed(ours, theirs), [0, 1, 1, NAN])  # 2 of 3
     assert metrics.failed_cut(ours, theirs) == pytest.approx(1 - 2 / 3)  # the newly failed one counts against it
     assert metrics.failed_cut(ours, ~np.ones(4, bool)) is None
-
-
-# ---- of one run ---------------------------------------------------------------------------------------------------
-
-
-def make_rows(returns: list[list[float]], detected: NDArray[np.bool_], tau: int, **columns: Any) -> pl.DataFrame:
-    n_trials, n_episodes = len(returns), len(returns[0])
-    return pl.DataFrame(
-        {
-            "novelty": "physics",
-            "number": np.repeat(np.arange(n_trials), n_episodes),
-            "episode": np.tile(np.arange(n_episodes) - tau, n_trials),
-            "return": np.array(returns, float).ravel(),
-            "length": np.full(n_trials * n_episodes, 7),
-            "won": np.array(returns).ravel() > 0.9,
-            "detected": detected.ravel(),
-            "param_force": np.repeat(np.arange(n_trials) / 10, n_episodes),
-        }
-        | columns
-    )
-
-
-def make_manifest(detector: str = "rolling-mean") -> Manifest:
-    return Manifest({"domain": "toy", "detector": detector}, "1", "", "", 1, 1, 1, (0.0, 1.0), "won", 1.0)
-
-
-DETECTED = flags("..|.x", "..|..")
-ROWS = make_rows([[1, 1, 0, 1], [1, 1, 0, 0]], DETECTED, 2)
-FROZEN = make_rows([[1, 1, 0, 0], [1, 1, 0, 0]], DETECTED, 2)
-
-
-def test_without_other_runs_what_needs_them_has_no_value() -> None:
-    found = measure(make_manifest(), ROWS).by_name
-    needy = {name for name, metric in found.items() if metric.value is None}
-    assert needy == {
-        "nrp", "inrp", "onrp", "opti", "apti", "ipti", "opti_ratio", "apti_ratio", "ipti_ratio", "nrm_baseline",
-        "resilience_drop", "resilience_vs_random", "oracle_regret", "failed_removed",
-    }  # fmt: skip
-    assert all(np.isnan(found[name].per_trial).all() for name in needy)
-    assert measure(make_manifest(), ROWS).failed_cut is None
-
-
-def test_values_are_means_over_the_trials_where_they_are_defined() -> None:
-    found = measure(make_manifest(), ROWS, FROZEN, random=FROZEN, oracle=ROWS, window=1)
-    value = {name: metric.value for name, metric in found.by_name.items()}
-    assert value["m1_first"] == 1
-    assert len(found.by_name["m1_first"].defined) == 1
-    assert value["m2"] == 0.5
-    assert value["nrp"] == 0.5
-    assert value["opti"] == 0.5  # 1 and, both being 0, 0
-    assert value["opti_ratio"] is None
-    assert value["resilience_drop"] == 1
-    assert value["resilience_vs_random"] == 0
-    assert value["oracle_regret"] == 0
-    assert value["failed"] == value["failed_removed"] == found.failed_cut == 0.5
-    assert_array_equal(found.median, [0, 0.5])
-    assert_array_equal(found.mean, [0, 0.5])
-
-
-def test_no_detection_at_all_has_no_m1() -> None:
-    rows = ROWS.with_columns(detected=pl.lit(False))
-    found = measure(make_manifest(), rows).by_name
-    assert found["m1_first"].value is found["m1_count"].value is None
-    assert found["m2"].value == found["amoc_scaled"].value == 0
-
-
-def test_a_single_trial_of_a_single_episode() -> None:
-    found = measure(make_manifest(), make_rows([[1]], flags("|x"), 0)).by_name
-    assert found["m22"].value is found["nrm"].value is found["one_shot_performance"].value is None
-    assert found["last10_return"].value == found["asymptotic_performance"].value == 1
-
-
-def test_the_default_window_is_cut_to_the_episodes_there_are() -> None:
-    rows = make_rows([[1.0] * 40 + [0.0, 0.5]], np.zeros((1, 42), bool), 40)
-    found = measure(make_manifest("given"), rows)
-    assert found.by_name["asymptotic_performance"].value == 0.25
-    assert found.notes[0] == "toy: performance = (return - 0) / 1, 0 to 1"
-    assert "window m = 2 of 42" in found.notes[1]
-    assert "5 episodes stays within 0.05 of the mean of the last 2" in found.notes[2]
-    assert "M4" in found.notes[3]
-    for window in (0, 3):
-        with pytest.raises(ValueError, match="allowed: 1 to 2"):
-            measure(make_manifest(), rows, window=window)
-
-
-def test_trials_are_paired_whatever_the_order_of_the_rows() -> None:
-    shuffled = FROZEN.sample(fraction=1.0, shuffle=True, seed=3)
-    straight, mixed = (measure(make_manifest(), ROWS, rows).frame() for rows in (FROZEN, shuffled))
-    assert straight.equals(mixed)
-    assert straight["number"].to_list() == [0, 1]
-    assert straight["m1_first"].to_list() == [1.0, None]
-
-
-@pytest.mark.parametrize(
-    ("baseline", "message"),
-    [
-        (FROZEN.with_columns(param_force=pl.col("param_force") + 1), "other novelties"),
-        (FROZEN.filter(pl.col("number") == 0), "missing or doubled"),
-        (pl.concat([FROZEN, FROZEN]), "missing or doubled"),
-        (FROZEN.filter(pl.col("episode") >= -1), "other novelties or protocols"),
-        (FROZEN.head(7), "missing or doubled"),
-        (FROZEN.with_columns(pl.col("episode") + 1), "other novelties or protocols"),
-    ],
-)
-def test_other_draws_are_refused(baseline: pl.DataFrame, message: str) -> None:
-    with pytest.raises(BadRunError, match=message):
-        measure(make_manifest(), ROWS, baseline)
-    with pytest.raises(BadRunError, match="missing or doubled"):
-        measure(make_manifest(), ROWS.clear())
-
-
-def test_a_small_run_measured_again_by_plain_loops(agent: Agent, tmp_path: Path) -> None:
-    options: dict[str, Any] = {"trials": 3, "protocol": "6+8", "seed": 1}
-    rows = nappingrl.run("cartpole", agent, "napping", out=tmp_path / "run", **options)
-    frozen = nappingrl.run("cartpole", agent, "frozen", **options)
-    found = measure(RunFolder.open(tmp_path / "run").manifest, rows, frozen, window=2)
-    value = {name: metric.value for name, metric in found.by_name.items()}
-    sums = dict.fromkeys(("nrp", "inrp", "apti", "last10_return", "resilience_drop", "tp", "m2", "one_shot"), 0.0)
-    delays, near = [], 0
-    for number in range(3):
-        ours, theirs = ([r for r in t.to_dicts() if r["number"] == number] for t in (rows, frozen))
-        assert [r["episode"] for r in ours] == list(range(-6, 8))
-        p, b = ([(r["return"] - 1) / 199 for r in run] for run in (ours, theirs))
-        before = sum(b[:6]) / 6
-        sums["nrp"] += (p[12] + p[13]) / 2 / before / 3
-        sums["inrp"] += (p[6] + p[7]) / 2 / before / 3
-        sums["apti"] += (p[12] + p[13]) / (p[12] + p[13] + b[12] + b[13]) / 3
-        sums["last10_return"] += sum(r["return"] for r in ours[6:]) / 8 / 3
-        sums["resilience_drop"] += (max(b[:6]) - sum(b[6:]) / 8) / 3
-        sums["one_shot"] += p[7] / 3
-        sums["tp"] += sum(r["detected"] for r in ours[6:]) / 3
-        alarms = [r["episode"] for r in ours if r["detected"]]
-        if alarms and alarms[0] >= 0:
-            sums["m2"] += 1 / 3
-            delays.append(alarms[0])
-        mean = sum(p[:6]) / 6
-        deviation = math.sqrt(sum((x - mean) ** 2 for x in p[:6]) / 6) or 1e-5
-        near += abs(sum(p[6:]) / 8 - mean) / deviation < 2
-    assert delays
-    assert value["m1_first"] == value["m1_count"] == pytest.approx(sum(delays) / len(delays))
-    assert value["nrm"] == pytest.approx(near / 3)
-    value["one_shot"] = value["one_shot_performance"]
-    for name, expected in sums.items():
-        assert value[name] == pytest.approx(expected), name
-    expected_unscaled = sum((9 - delay) / 9 for delay in delays) / 3  # Npost = 14 - 6 + 1
-    assert value["amoc_unscaled"] == pytest.approx(expected_unscaled)

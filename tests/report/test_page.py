@@ -15,14 +15,12 @@ import pytest
 from nappingrl.errors import BadRunError
 from nappingrl.explain import ReadableRule
 from nappingrl.report import page
-from nappingrl.report.best_control import best_control
+from nappingrl.report.intervals import Interval, mean_interval, rate_interval
 from nappingrl.report.page import curves as page_curves
 from nappingrl.report.page.metrics import GROUPS, measure_runs
 from nappingrl.report.page.rules import TrialRules, median_trial, read_table, stored_tables
-from nappingrl.report.runs import Loaded, name_runs
-from nappingrl.report.statistics import Interval, mean_t, rate_wilson
-from nappingrl.report.summary import final_levels, summarise
-from nappingrl.trials.store import RunFolder
+from nappingrl.report.runs import Run, label_runs
+from nappingrl.report.table import summarise_runs
 from report.rows import make_run, steps
 
 EVIL = "<script>alert('x')</script>\"'><img src=x onerror=alert(1)>"
@@ -39,29 +37,26 @@ ROLES = {"frozen": "baseline", "random": "control", "controller": "control", "or
 GRAVITY = np.linspace(1, 30, N)
 
 
-def make(method: str, label: str = "", n: int = N, **options: Any) -> Loaded:
+def make(method: str, label: str = "", n: int = N, **options: Any) -> Run:
     """A run of n trials, 2 episodes before the novelty and 12 after it."""
     returns = [steps((200, 2), (int(level), 12)) for level in LEVELS[method][:n]]
     params = {"gravity": GRAVITY[:n], "force": np.full(n, 3.0)}
     made = make_run("cartpole", "ppo", method, returns, role=ROLES.get(method, "method"), params=params, **options)
     manifest = replace(
-        made[0], command=f"napping run cartpole --method {method}", agent_sha256="a" * 64, source_sha256="5" * 64,
+        made.manifest, command=f"napping run cartpole --method {method}", agent_sha256="a" * 64, source_sha256="5" * 64,
         versions={"python": "3.11.9"}, notes=[f"{method} has a note"],
     )  # fmt: skip
-    return Loaded(Path(method), manifest, made[1], label or manifest.label)
+    return Run(manifest, made.rows, Path(method), label)
 
 
-def given(run: Loaded) -> Loaded:
+def given(run: Run) -> Run:
     """The same with the detection given."""
     return replace(run, manifest=replace(run.manifest, spec=run.manifest.spec | {"detector": "given"}))
 
 
-def write(path: Path, runs: list[Loaded], **options: Any) -> str:
-    pairs = [(run.manifest, run.rows) for run in runs]
-    compared = [
-        (run.label, summarise(*of), best_control(of, pairs)) for run, of in zip(runs, pairs, strict=True)
-    ]  # fmt: skip
-    return page.write(path / "r.html", page.Content(runs, compared, **options)).read_text(encoding="utf-8")
+def write(path: Path, runs: list[Run], **options: Any) -> str:
+    content = page.Content(runs, summarise_runs(runs), **options)
+    return page.write_page(path / "r.html", content).read_text(encoding="utf-8")
 
 
 class Reader(HTMLParser):
@@ -106,12 +101,12 @@ class Reader(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def runs() -> list[Loaded]:
+def runs() -> list[Run]:
     return [make("frozen"), make("napping"), given(make("random")), make("oracle"), make("controller")]
 
 
 @pytest.fixture(scope="module")
-def html(runs: list[Loaded], tmp_path_factory: pytest.TempPathFactory) -> str:
+def html(runs: list[Run], tmp_path_factory: pytest.TempPathFactory) -> str:
     rules = [TrialRules("cartpole ppo napping", "t/1", "Run again", (
         ReadableRule("pole leaning left", "LEFT", ("RIGHT",), 3, 1234, 0.52),
         ReadableRule("pole leaning right", "RIGHT", ("RIGHT",), 1, 99, 0.41),
@@ -128,11 +123,11 @@ def span(interval: Interval | None, digits: int) -> str:
 # ---- what is there ------------------------------------------------------------------------------------------------
 
 
-def test_every_run_has_its_numbers_and_intervals(html: str, runs: list[Loaded]) -> None:
+def test_every_run_has_its_numbers_and_intervals(html: str, runs: list[Run]) -> None:
     text = Reader(html).text
     for run in runs:
-        levels = final_levels(run.manifest, run.rows)
-        level, solved = mean_t(levels["level"].to_numpy()), rate_wilson(levels["solved"].to_numpy())
+        levels = run.levels
+        level, solved = mean_interval(levels["level"].to_numpy()), rate_interval(levels["solved"].to_numpy())
         assert level is not None
         assert solved is not None
         spread = span(level, 1) if level.low < level.high else "the same in all trials"
@@ -149,7 +144,7 @@ def test_every_run_has_its_numbers_and_intervals(html: str, runs: list[Loaded]) 
         assert fact in text
 
 
-def test_every_metric_has_a_line_with_its_direction_and_interval(html: str, runs: list[Loaded]) -> None:
+def test_every_metric_has_a_line_with_its_direction_and_interval(html: str, runs: list[Run]) -> None:
     text = Reader(html).text
     for group in GROUPS.values():
         for name, about in group.items():
@@ -157,10 +152,10 @@ def test_every_metric_has_a_line_with_its_direction_and_interval(html: str, runs
     first, second = (one.metrics.by_name for one in measure_runs(runs)[:2])
     assert set(first) == {name for group in GROUPS.values() for name in group}, "every metric is explained"
     about = GROUPS["Reaction"]["nrp"].words
-    values = [mean_t(found["nrp"].defined) for found in (first, second)]
+    values = [mean_interval(found["nrp"].defined) for found in (first, second)]
     told = " ".join(f"{value.value:.3f} {span(value, 3)}" for value in values if value)
     assert f"nrp {about} higher {told} " in text
-    regret = mean_t(second["oracle_regret"].defined)
+    regret = mean_interval(second["oracle_regret"].defined)
     assert regret is not None
     assert f"{regret.value:.3f} {span(regret, 3)}" in text
     assert "window m = 1 of 14 episodes, novelty at 2" in text
@@ -168,13 +163,13 @@ def test_every_metric_has_a_line_with_its_direction_and_interval(html: str, runs
 
 def test_the_rules_read_as_a_list(html: str) -> None:
     text = Reader(html).text
-    assert "in this situation the agent wanted now visits regions score" in text
+    assert "in this situation the agent wants now visits regions score" in text
     assert "pole leaning left LEFT do RIGHT 1,234 3 0.52" in text
     assert "pole leaning right RIGHT still RIGHT 99 1 0.41" in text
     assert "pole upright LEFT still trying LEFT or RIGHT 7 1 0.3" in text
 
 
-def test_how_to_rerun(html: str, runs: list[Loaded]) -> None:
+def test_how_to_rerun(html: str, runs: list[Run]) -> None:
     text = Reader(html).text
     for run in runs:
         assert run.manifest.command in text
@@ -245,7 +240,7 @@ def test_runs_of_other_source_are_named(tmp_path: Path) -> None:
 
 
 def test_without_rules_it_says_why(tmp_path: Path) -> None:
-    assert "No rules: <b>" in Reader(write(tmp_path, [make("frozen")], why_no_rules="<b>")).text
+    assert "No rules: <b>" in Reader(write(tmp_path, [make("frozen")], why_no_rules=["<b>"])).text
 
 
 # ---- nothing runs, nothing is fetched -----------------------------------------------------------------------------
@@ -289,7 +284,7 @@ def test_what_comes_from_files_is_text(tmp_path: Path) -> None:
     )  # fmt: skip
     run = replace(run, manifest=manifest, gap=EVIL)
     rules = [TrialRules(EVIL, EVIL, EVIL, (ReadableRule(EVIL, EVIL, (EVIL, "x"), 1, 1, 0.0),))] * 2
-    read = assert_tame(write(tmp_path, [run], rules=rules, command=EVIL, why_no_rules=EVIL))
+    read = assert_tame(write(tmp_path, [run], rules=rules, command=EVIL, why_no_rules=[EVIL]))
     assert read.text.count("alert(1)") > 20
     assert read.data()["runs"][0]["name"] == f"run {EVIL}"
     assert read.data()["splits"][1]["groups"][0]["label"] == EVIL
@@ -311,7 +306,7 @@ def test_curves_of_too_few_trials_have_no_band() -> None:
     assert bands == [(True, True), (False, True)]
 
 
-def test_the_slider_has_bins_of_the_parameters_that_vary(runs: list[Loaded]) -> None:
+def test_the_slider_has_bins_of_the_parameters_that_vary(runs: list[Run]) -> None:
     data = page_curves.curve_data(runs, "mean")
     assert [split["name"] for split in data["splits"]] == ["all trials", "gravity (0.0025 before the novelty)"]
     everything, gravity = data["splits"]
@@ -346,7 +341,7 @@ def test_splits_that_do_not_fit_are_left_out_and_named(tmp_path: Path, monkeypat
 
 def test_the_novelties_have_a_table(tmp_path: Path) -> None:
     run = make("napping", novelties=["a"] * 10 + ["b"] * 14)
-    first = mean_t(LEVELS["napping"][:10])
+    first = mean_interval(LEVELS["napping"][:10])
     assert first is not None
     assert f"a {first.value:.1f} {span(first, 1)}" in Reader(write(tmp_path, [run])).text
 
@@ -355,9 +350,9 @@ def test_the_novelties_have_a_table(tmp_path: Path) -> None:
 
 
 def test_runs_that_read_alike_say_in_what_they_differ() -> None:
-    manifests = [make("napping").manifest, make("napping", seed=3).manifest, make("frozen").manifest]
-    folders = [RunFolder(Path(f"r{i}"), manifest) for i, manifest in enumerate([*manifests, manifests[2]])]
-    assert name_runs(folders) == [
+    runs = [make("napping"), make("napping", seed=3), make("frozen"), make("frozen")]
+    labelled = label_runs([replace(run, path=Path(f"r{i}")) for i, run in enumerate(runs)])
+    assert [run.label for run in labelled] == [
         "cartpole ppo napping (seed 0)",
         "cartpole ppo napping (seed 3)",
         "cartpole ppo frozen (r2)",

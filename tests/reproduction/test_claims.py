@@ -3,23 +3,25 @@
 import pytest
 
 from nappingrl.errors import BadRunError
-from nappingrl.reproduction.claims import CLAIMS, FAILS, HOLDS, NOT_RUN, Claim, judge
+from nappingrl.report.runs import Run
+from nappingrl.reproduction.claims import CLAIMS
+from nappingrl.reproduction.judging import FAILS, HOLDS, NOT_RUN, Claim, judge
 from report.rows import make_run, steps
 
 POST = 40
 
 
-def status(text: str, *runs: object) -> str:
+def status(text: str, *runs: Run) -> str:
     return finding(text, *runs)[0]
 
 
-def finding(text: str, *runs: object) -> tuple[str, str]:
+def finding(text: str, *runs: Run) -> tuple[str, str]:
     (claim,) = [claim for claim in CLAIMS if text in claim.text]
-    ((_, found),) = judge([claim], list(runs))  # type: ignore[arg-type]
+    ((_, found),) = judge([claim], list(runs))
     return found.status, found.ours
 
 
-def flat(domain: str, agent: str, method: str, *levels: float, **options: object) -> object:
+def flat(domain: str, agent: str, method: str, *levels: float, **options: object) -> Run:
     """Trials that stay at one level after the novelty."""
     return make_run(domain, agent, method, [steps((v, POST)) for v in levels], pre=0, **options)  # type: ignore[arg-type]
 
@@ -56,7 +58,7 @@ def test_one_trial_has_no_other_draws_to_fail_at() -> None:
 def test_two_runs_of_the_same_kind_are_refused() -> None:
     run = flat("cartpole", "ppo", "frozen", 20)
     with pytest.raises(BadRunError, match="more than one run of 'cartpole ppo frozen'"):
-        judge(CLAIMS, [run, run])  # type: ignore[list-item]
+        judge(CLAIMS, [run, run])
 
 
 @pytest.mark.parametrize(("at", "expected"), [(9, HOLDS), (10, FAILS)])
@@ -112,7 +114,7 @@ def test_ends_below_both() -> None:
 
 
 def test_jump_at_episode_five() -> None:
-    def run(agent: str, after: float) -> object:
+    def run(agent: str, after: float) -> Run:
         returns = [steps((-300 - i, 5), (after - 2 * i, 35)) for i in range(3)]
         return make_run("mountaincar", agent, "napping", returns, pre=0)
 
@@ -127,7 +129,7 @@ def test_easier_worlds() -> None:
     for agent in ("dqn", "ppo-strong", "ppo-weak"):
         runs.append(flat("mountaincar", agent, "frozen", -80, -90, -85, -100, params=params))
         runs.append(flat("mountaincar", agent, "napping", -40, -41, -45, -400, params=params))
-    got, ours = finding("easier worlds gain too", *runs)
+    got, ours = finding("easier domains gain too", *runs)
     assert got == HOLDS  # the fourth, harder world got worse and does not count
     assert "dqn 43.0" in ours  # (40 + 49 + 40) / 3
 

@@ -2,8 +2,9 @@
 
 import pytest
 
-from nappingrl.report.best_control import Run
-from nappingrl.reproduction.claims import CLAIMS, FAILS, HOLDS, NOT_RUN, judge
+from nappingrl.report.runs import Run
+from nappingrl.reproduction.claims import CLAIMS
+from nappingrl.reproduction.judging import FAILS, HOLDS, NOT_RUN, judge
 from report.rows import make_run, steps
 
 NOVELTIES = ["bone", "bone", "circumcircle", "circumcircle", "bird-likes-pig", "bird-likes-pig"]

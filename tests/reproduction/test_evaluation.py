@@ -1,28 +1,55 @@
 """The whole evaluation, made small: runs, figures, pages and claims from one command; and continued."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from conftest import make_agent
+from nappingrl.agents.base import Agent
 from nappingrl.cli import main
+from nappingrl.domains.cartpole import CartPole
 from nappingrl.errors import UnknownNameError
+from nappingrl.registry import Registry, agents, domains, methods
 from nappingrl.report.figures import FIGURES
-from nappingrl.reproduction import evaluation as paper
-from nappingrl.reproduction.claims import CLAIMS, FAILS, NOT_RUN, Claim, Finding
+from nappingrl.report.runs import read_run
+from nappingrl.reproduction import evaluation
+from nappingrl.reproduction.claims import CLAIMS
+from nappingrl.reproduction.evaluation import PaperSetup, plan_evaluation
+from nappingrl.reproduction.judging import FAILS, NOT_RUN, Claim, Finding
 from nappingrl.trials.store import RunFolder
+
+
+class Toy(CartPole):
+    """CartPole under another name."""
+
+    name = "toy"
+    title = "toy"
+
+
+def Still() -> Agent:  # noqa: N802
+    """An agent for it."""
+    return make_agent("cartpole")
 
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Two trials of two methods with one agent of each domain, and a player."""
-    monkeypatch.setattr(paper, "TRIALS", {"quick": {"cartpole": 2, "mountaincar": 2, "crossroad": 1, "angrybirds": 1}})
-    monkeypatch.setattr(paper, "METHODS", ("frozen", "napping"))
-    agents = {"cartpole": ["ppo"], "mountaincar": ["dqn"], "crossroad": ["dqn"], "angrybirds": []}
-    monkeypatch.setattr(paper, "zoo_names", agents.__getitem__)
-    monkeypatch.setattr(paper, "PLAYERS", {"angrybirds": ("naive",)})
-    monkeypatch.setattr(paper, "NOVELTIES", {"crossroad": "all", "angrybirds": "bone"})
+    """Two trials of two methods with one agent of each domain, and a scripted agent."""
+    setups = {"cartpole": (2, ""), "mountaincar": (2, ""), "crossroad": (1, "all"), "angrybirds": (1, "bone")}
+    paper = {name: replace(evaluation.PAPER[name], quick=n, novelty=novelty) for name, (n, novelty) in setups.items()}
+    monkeypatch.setattr(evaluation, "PAPER", paper)
+    zoo = {"cartpole": ["ppo"], "mountaincar": ["dqn"], "crossroad": ["dqn"], "angrybirds": []}
+    monkeypatch.setattr(evaluation, "zoo_names", zoo.__getitem__)
+    keep_only(monkeypatch, methods, "frozen", "napping")
+    keep_only(monkeypatch, agents, "angrybirds-naive")
     return tmp_path / "paper"
+
+
+def keep_only(monkeypatch: pytest.MonkeyPatch, registry: Registry, *names: str) -> None:
+    """Leave only these entries in the paper's evaluation."""
+    for entry in registry.entries():
+        monkeypatch.setitem(registry._entries, entry.name, replace(entry, in_paper=entry.name in names))
 
 
 def test_from_nothing_to_figures_pages_and_claims(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -38,6 +65,7 @@ def test_from_nothing_to_figures_pages_and_claims(small: Path, capsys: pytest.Ca
     assert "| bone | Naive | 1 |" in (small / "angrybirds" / "rates.md").read_text("utf-8")
     drawn = {Path(file).stem for file in found["files"]}
     assert all(any(name in stem for stem in drawn) for name in FIGURES), "every figure is there"
+    assert {"cartpole-overall", "cartpole-by-parameter", "crossroad-by-novelty", "mountaincar-map"} <= drawn
     assert all(Path(file).stat().st_size > 5000 for file in found["files"])
     assert {path.parent.name for path in small.glob("*/report.html")} == {
         "angrybirds", "cartpole", "crossroad", "mountaincar"
@@ -58,11 +86,10 @@ def test_from_nothing_to_figures_pages_and_claims(small: Path, capsys: pytest.Ca
 def test_claims_command_and_its_exit_status(
     small: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for stage in paper.stages(small)[:2]:
-        paper.run_stages([stage], workers=1)
+    evaluation.run_stages(plan_evaluation(small)[0][:2], workers=1)
     main(["claims", str(small), "--json"])
     assert FAILS not in capsys.readouterr().out, "two trials of one agent contradict nothing"
-    claim = Claim("cartpole", "PPO stands for a thousand steps", "-", lambda book: Finding(FAILS, "200"))
+    claim = Claim("cartpole", "PPO stands for a thousand steps", "-", lambda evidence: Finding(FAILS, "200"))
     monkeypatch.setattr("nappingrl.reproduction.claims.CLAIMS", [*CLAIMS, claim])
     with pytest.raises(SystemExit) as caught:
         main(["claims", str(small)])
@@ -76,30 +103,62 @@ def test_claims_command_and_its_exit_status(
 
 def test_progress_adds_up_over_all_stages(small: Path) -> None:
     told: list[tuple[int, int, str]] = []
-    paper.run_stages(paper.stages(small)[:2], 1, lambda *words: told.append(words))
+    evaluation.run_stages(plan_evaluation(small)[0][:2], 1, lambda *words: told.append(words))
     assert [done for done, _, _ in told] == sorted(done for done, _, _ in told)
     assert told[-1][0] == told[-1][1]
     assert {label for _, _, label in told} == {"cartpole ppo frozen", "cartpole ppo napping"}
 
 
-def test_a_subset_of_the_worlds_with_players_and_without_what_cannot_be_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(paper, "zoo_names", lambda domain: ["dqn"])
-    found = paper.stages(tmp_path, "full", domains=("angrybirds",))
-    assert {stage.spec.domain for stage in found} == {"angrybirds"}
-    assert {stage.spec.trials for stage in found} == {40}
-    assert {stage.spec.novelty for stage in found} == {"all"}
+def test_some_domains_with_scripted_agents_and_without_what_cannot_run(tmp_path: Path) -> None:
+    stages, left_out = plan_evaluation(tmp_path, "full", only=("angrybirds",))
+    assert {stage.spec.domain for stage in stages} == {"angrybirds"}
+    assert {stage.spec.trials for stage in stages} == {40}
+    assert {stage.spec.novelty for stage in stages} == {"all"}
     by_agent: dict[str, set[str]] = {}
-    for stage in found:
+    for stage in stages:
         by_agent.setdefault(stage.spec.agent, set()).add(stage.spec.method)
     controls = {"random", "replay-success", "controller"}
-    assert by_agent.pop("dqn") == {"frozen", "napping"} | controls
+    assert by_agent.pop("dqn") == by_agent.pop("dqn-rel") == {"frozen", "napping"} | controls
     assert by_agent == {name: {"frozen"} for name in ("naive", "naive-adaptation", "datalab", "replanner", "hydra")}
+    reasons = {entry.method: entry.reason for entry in left_out}
+    assert set(reasons) == {"online", "finetune", "oracle", "napping-no-memory"}
+    assert "cannot be trained further" in reasons["online"]
+    assert "to keep the time short" in reasons["napping-no-memory"]
     with pytest.raises(UnknownNameError, match="Did you mean 'angrybirds'"):
-        paper.stages(tmp_path, domains=("angribirds",))
+        plan_evaluation(tmp_path, only=("angribirds",))
+
+
+def test_the_runs_of_the_paper(tmp_path: Path) -> None:
+    stages, _ = plan_evaluation(tmp_path, only=("cartpole", "mountaincar", "crossroad"))
+    paper = {"frozen", "online", "finetune", "napping", "controller", "replay-success", "napping-no-memory", "random"}
+    agents_of = {
+        "cartpole": {"ppo", "dqn"},
+        "mountaincar": {"dqn", "ppo-strong", "ppo-weak"},
+        "crossroad": {"ppo", "dqn"},
+    }
+    found = {(stage.spec.domain, stage.spec.agent, stage.spec.method) for stage in stages}
+    assert found == {(d, a, m) for d, names in agents_of.items() for a in names for m in paper | {"oracle"}}
+
+
+def test_a_domain_of_the_user_is_evaluated_like_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its agent is registered as toy-NAME; it has the default number of trials and every figure."""
+    monkeypatch.setattr(evaluation, "PaperSetup", lambda: PaperSetup(quick=3))
+    for registry, name, thing in ((domains, "toy", Toy), (agents, "toy-still", Still)):
+        monkeypatch.setattr(registry, "_entries", dict(registry._entries))
+        registry.add(name, thing)
+    keep_only(monkeypatch, methods, "frozen", "napping", "online")
+    main(["paper", "--domains", "toy", "--out", str(tmp_path), "--workers", "1", "--json"])
+    output = capsys.readouterr()
+    assert "toy is not run with online: " in output.err
+    files = {Path(file).name for file in json.loads(output.out.splitlines()[-1])["files"]}
+    assert {"toy-overall.png", "toy-by-parameter.png", "toy-detection-delay.png", "report.html"} <= files
+    runs = [read_run(path) for path in sorted((tmp_path / "runs").glob("toy-*"))]
+    assert [(run.method, run.n_trials) for run in runs] == [("frozen", 3), ("napping", 3)]
+    assert "toy: Frozen, NAPPING" in (tmp_path / "toy" / "report.html").read_text("utf-8")
 
 
 def test_unknown_scale(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="Did you mean 'quick'"):
-        paper.stages(tmp_path, "quik")
+        plan_evaluation(tmp_path, "quik")

@@ -75,7 +75,7 @@ class Nodes:
         return [pid for pid, (parent, title) in processes().items() if parent in raylets and "napping-chunk" in title]
 
     def run(self, agent: Agent, **options: Any) -> pl.DataFrame:
-        return nappingrl.run("cartpole", agent, executor="ray", address=self.address, **options)
+        return nappingrl.run("cartpole", agent, executor="ray", address=self.address, **options).rows
 
 
 @pytest.fixture(scope="module")
@@ -190,7 +190,7 @@ def test_parts_are_those_of_a_local_run_and_either_continues_the_other(
     nodes: Nodes, agent: Agent, tmp_path: Path
 ) -> None:
     local, far = tmp_path / "local", tmp_path / "far"
-    rows = nappingrl.run("cartpole", agent, out=local, **SHORT)
+    rows = nappingrl.run("cartpole", agent, out=local, **SHORT).rows
     told: list[tuple[int, int]] = []
     on_terminate = signal.getsignal(signal.SIGTERM)
     assert_frame_equal(nodes.run(agent, out=far, on_progress=lambda *now: told.append(now), **SHORT), rows)
@@ -214,7 +214,7 @@ def test_parts_are_those_of_a_local_run_and_either_continues_the_other(
 def test_a_killed_node_and_a_killed_worker_lose_no_rows(
     nodes: Nodes, agent: Agent, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    expected = nappingrl.run("cartpole", agent, out=tmp_path / "local", **LONG)
+    expected = nappingrl.run("cartpole", agent, out=tmp_path / "local", **LONG).rows
     second = nodes.add()
     killed: list[str] = []
 

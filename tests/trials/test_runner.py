@@ -33,7 +33,7 @@ def test_without_out_rows_are_returned_and_nothing_is_written(
     agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    rows = nappingrl.run("cartpole", agent, "napping", trials=130, protocol="1+1")
+    rows = nappingrl.run("cartpole", agent, "napping", trials=130, protocol="1+1").rows
     assert isinstance(rows, pl.DataFrame)
     assert rows["number"].to_list() == [number for number in range(130) for _ in range(2)]
     assert list(tmp_path.iterdir()) == []
@@ -41,23 +41,23 @@ def test_without_out_rows_are_returned_and_nothing_is_written(
 
 def test_with_out_the_same_rows_are_in_the_folder(agent: Agent, tmp_path: Path) -> None:
     options: dict[str, Any] = {"trials": 130, "protocol": "1+3", "detector": "given", "seed": 4}
-    rows = nappingrl.run("cartpole", agent, out=tmp_path / "run", **options)
-    assert_frame_equal(rows, nappingrl.run("cartpole", agent, **options))
+    rows = nappingrl.run("cartpole", agent, out=tmp_path / "run", **options).rows
+    assert_frame_equal(rows, nappingrl.run("cartpole", agent, **options).rows)
     assert_frame_equal(rows, RunFolder.open(tmp_path / "run").read())
     assert sorted(p.name for p in tmp_path.glob("run/*.parquet")) == ["part-00000.parquet", "part-00001.parquet"]
 
 
 def test_two_workers_give_the_rows_of_one(agent: Agent) -> None:
     options: dict[str, Any] = {"trials": 300, "protocol": "1+3", "detector": "given"}
-    one, two = (nappingrl.run("cartpole", agent, workers=workers, **options) for workers in (1, 2))
+    one, two = (nappingrl.run("cartpole", agent, workers=workers, **options).rows for workers in (1, 2))
     assert one["regions"].max() > 10  # type: ignore[operator]
     assert_frame_equal(one, two)
 
 
 def test_a_finished_run_is_not_run_again(agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = nappingrl.run("cartpole", agent, out=tmp_path / "run", **TINY)
+    rows = nappingrl.run("cartpole", agent, out=tmp_path / "run", **TINY).rows
     monkeypatch.setattr(launch.Engine, "run_trials", None)
-    assert_frame_equal(nappingrl.run("cartpole", agent, out=tmp_path / "run", **TINY), rows)
+    assert_frame_equal(nappingrl.run("cartpole", agent, out=tmp_path / "run", **TINY).rows, rows)
 
 
 def test_only_missing_and_damaged_parts_are_run(
@@ -65,7 +65,7 @@ def test_only_missing_and_damaged_parts_are_run(
 ) -> None:
     options: dict[str, Any] = {"trials": 520, "protocol": "0+1"}
     out = tmp_path / "run"
-    rows = nappingrl.run("cartpole", agent, "frozen", out=out, **options)
+    rows = nappingrl.run("cartpole", agent, "frozen", out=out, **options).rows
     before = {file.name: file.read_bytes() for file in out.glob("*.parquet")}
     assert len(before) == 5
     (out / "part-00003.parquet").unlink()
@@ -73,7 +73,7 @@ def test_only_missing_and_damaged_parts_are_run(
     ran: list[int] = []
     run_chunk = launch._run_chunk
     monkeypatch.setattr(launch, "_run_chunk", lambda s, a, chunk, f: (ran.append(chunk), run_chunk(s, a, chunk, f))[1])
-    assert_frame_equal(nappingrl.run("cartpole", agent, "frozen", out=out, **options), rows)
+    assert_frame_equal(nappingrl.run("cartpole", agent, "frozen", out=out, **options).rows, rows)
     assert ran == [1, 3]
     assert {file.name: file.read_bytes() for file in out.glob("*.parquet")} == before
     err = capsys.readouterr().err
@@ -97,10 +97,10 @@ def test_progress_counts_episodes_of_the_whole_run(agent: Agent, tmp_path: Path)
     assert told[-1] == (260, 260)
 
 
-@pytest.mark.parametrize("change", [{"seed": 1}, {"trials": 3}, {"method": "frozen"}, {"rule": "text"}])
+@pytest.mark.parametrize("change", [{"seed": 1}, {"trials": 3}, {"method": "frozen"}, {"options": {"rule": "text"}}])
 def test_a_folder_of_another_experiment_is_refused(agent: Agent, tmp_path: Path, change: dict[str, Any]) -> None:
     nappingrl.run("cartpole", agent, out=tmp_path / "run", **TINY)
-    ((name, value),) = change.items()
+    ((name, value),) = change.get("options", change).items()
     with pytest.raises(BadRunError, match=f"holds another run: {name} is .* there and {value!r} here"):
         nappingrl.run("cartpole", agent, out=tmp_path / "run", **TINY | change)
 

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from nappingrl.agents import load
 from nappingrl.errors import MissingExtraError
 from nappingrl.learners import Dqn, Learner, make_learner
-from nappingrl.trials.runner import run
+from nappingrl.report.runs import run
 
 OnProgress = Callable[[int, int], None]
 _TRIALS, _PROTOCOL, _SB3_STEPS = 8, "0+30", 2048
@@ -102,7 +102,7 @@ def _measure_online() -> dict[str, float]:
     """A step of Online on CartPole with the shipped DQN, and a step of SB3 that trains the same agent."""
     run("cartpole", "dqn", "online", trials=1, protocol="0+1")  # compile
     started = time.perf_counter()
-    rows = run("cartpole", "dqn", "online", trials=_TRIALS, protocol=_PROTOCOL)
+    rows = run("cartpole", "dqn", "online", trials=_TRIALS, protocol=_PROTOCOL).rows
     ours = (time.perf_counter() - started) / int(rows["length"].sum())
     model = _sb3_of_the_zoo()
     theirs = _seconds(lambda: model.learn(_SB3_STEPS)) / model.num_timesteps

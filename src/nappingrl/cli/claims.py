@@ -7,12 +7,10 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
-import nappingrl.report.figures  # noqa: F401  # pass_rates and figures import each other: figures first
 from nappingrl.cli.console import print_claims, warn_incomplete
-from nappingrl.cli.paper import judge_all
-from nappingrl.report.runs import load_run
-from nappingrl.reproduction.claims import FAILS
-from nappingrl.trials.store import RunFolder
+from nappingrl.report.runs import read_runs_below
+from nappingrl.reproduction.judging import FAILS
+from nappingrl.reproduction.outputs import judge_claims
 
 
 @dataclass(frozen=True)
@@ -34,8 +32,8 @@ class Claims:
 
     def __call__(self) -> None:
         """Judge, then print."""
-        runs = [load_run(folder, self.partial) for folder in RunFolder.below(self.folder)]
-        judged = judge_all([run.run for run in runs])
+        runs = read_runs_below(self.folder, self.partial)
+        judged = judge_claims(runs)
         warn_incomplete(runs)
         if self.json:
             print(json.dumps({"claims": judged}))

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from nappingrl.report.runs import Loaded
+from nappingrl.report.runs import Run
 
 
 @contextmanager
@@ -50,7 +50,7 @@ def print_note(text: str) -> None:
     print(f"napping: {text}", file=sys.stderr)
 
 
-def warn_incomplete(runs: Iterable[Loaded]) -> None:
+def warn_incomplete(runs: Iterable[Run]) -> None:
     """Print a note for each unfinished run."""
     for run in runs:
         if run.gap:

@@ -7,8 +7,7 @@ from tyro.conf import Positional
 
 from nappingrl.cli.console import warn_incomplete
 from nappingrl.report.export import export
-from nappingrl.report.runs import load_run
-from nappingrl.trials.store import RunFolder
+from nappingrl.report.runs import read_run
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class Export:
 
     def __call__(self) -> None:
         """Write the files and name the first one."""
-        run = load_run(RunFolder.open(self.run), self.partial)
-        files = export(run.run, self.format, self.out)
+        run = read_run(self.run, self.partial)
+        files = export(run, self.format, self.out)
         warn_incomplete([run])
         print(f"{len(files)} file{'s' if len(files) != 1 else ''} in {self.out}: {files[0].name}, ...")

@@ -6,10 +6,7 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
-from nappingrl.domains import find_domain
-from nappingrl.explain import summarise_principles
-from nappingrl.methods.napping.candidates import choice_names
-from nappingrl.trials.runner import replay
+from nappingrl.trials.runner import readable_rules, replay
 from nappingrl.trials.store import RunFolder
 
 
@@ -36,8 +33,7 @@ class Replay:
         folder = RunFolder.open(self.run)
         trial = replay(folder, self.trial)
         file = folder.write_principles(trial.id, trial.table)
-        domain = find_domain(folder.manifest.spec["domain"])
-        rules = summarise_principles(trial.table, domain.describe, choice_names(domain)) if trial.table else []
+        rules = readable_rules(folder.manifest.spec["domain"], trial.table)
         returns = trial.rows["return"].to_list()
         if self.json:
             texts = [str(rule) for rule in rules]

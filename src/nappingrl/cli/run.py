@@ -15,8 +15,8 @@ from nappingrl.cli.console import new_run_folder, print_note, print_table, progr
 from nappingrl.errors import BadSpecError
 from nappingrl.novelties.subject import find_spec
 from nappingrl.registry import domains
-from nappingrl.report import page
-from nappingrl.report.summary import summarise_folder
+from nappingrl.report.runs import read_run
+from nappingrl.report.table import HEAD, Result, runs_table
 from nappingrl.trials.runner import default_workers, run_into
 from nappingrl.trials.spec import RunSpec
 
@@ -89,11 +89,11 @@ class Run:
             raise
         for note in folder.manifest.notes:
             print_note(note)
-        summary = summarise_folder(folder, time.perf_counter() - started)
+        summary = read_run(out).summary(time.perf_counter() - started)
         if self.json:
             print(json.dumps(asdict(summary)))
             return
-        print_table(page.HEAD, page.table([(folder.manifest.label, summary, None)]))
+        print_table(HEAD, runs_table([Result(folder.manifest.label, summary)]))
         print(f"rows: {out}   next: {argv.line('report', out)}")
 
     def spec(self) -> RunSpec:

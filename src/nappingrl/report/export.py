@@ -1,4 +1,4 @@
-"""Runs in other people's formats: SB3's Monitor files, the columns of WSU's trial files, TensorBoard."""
+"""Runs in other formats: SB3's Monitor files, the columns of WSU's trial files, TensorBoard."""
 
 import csv
 import json
@@ -7,8 +7,8 @@ from pathlib import Path
 import polars as pl
 
 from nappingrl.errors import MissingExtraError, check_name
-from nappingrl.report.best_control import Run
 from nappingrl.report.metrics import performance
+from nappingrl.report.runs import Run
 from nappingrl.report.summary import curve, span_of
 from nappingrl.trials.store import Manifest, make_folder
 
@@ -20,14 +20,14 @@ WSU_COLUMNS = (
 )  # fmt: skip
 
 
-def export(run: Run, kind: str, out: Path) -> list[Path]:
+def export(run: Run, format: str, out: Path) -> list[Path]:
     """Write a run into the folder `out`; returns the files."""
-    check_name("export format", kind, FORMATS)
+    check_name("export format", format, FORMATS)
     make_folder(out)
-    manifest, rows = run
-    if kind == "monitor":
+    manifest, rows = run.manifest, run.rows
+    if format == "monitor":
         return _monitor(manifest, rows, out)
-    return [_wsu(manifest, rows, out / "trials.csv")] if kind == "wsu" else [_tensorboard(manifest, rows, out)]
+    return [_wsu(manifest, rows, out / "trials.csv")] if format == "wsu" else [_tensorboard(manifest, rows, out)]
 
 
 def _monitor(manifest: Manifest, rows: pl.DataFrame, out: Path) -> list[Path]:

@@ -1,4 +1,4 @@
-"""Metrics of open-world learning: the formulas. `measure.py` applies them to runs; `docs/metrics.md` has their sources.
+"""Metrics of open-world learning: the formulas. `compute.py` applies them to runs; `docs/metrics.md` has their sources.
 
 Arrays end in the episodes of a trial: (episodes,) for one trial, (trials, episodes) for many; results have one number
 per trial. `tau` is the index of the first post-novelty episode, `p` performance in [0, 1], `base` the performance of
@@ -32,7 +32,7 @@ def performance_words(domain: str, return_range: tuple[float, float], is_known: 
     """The map of `performance` in words, to be printed beside the numbers."""
     low, high = return_range
     words = f"{domain}: performance = (return {'-' if low >= 0 else '+'} {abs(low):g}) / {high - low:g}, 0 to 1"
-    return words if is_known else f"{words}: the least and the greatest return seen in these runs"
+    return words if is_known else f"{words}: the lowest and highest return in these runs"
 
 
 def default_window(n_episodes: int) -> int:
@@ -195,12 +195,12 @@ def adaptive_efficiency(p: Floats, lengths: NDArray[Any], tau: int, eps: float, 
 
 
 def oracle_regret(p: Floats, oracle: Floats, tau: int) -> Floats:
-    """Mean post-novelty performance that the ceiling has and the agent has not. Lower is better."""
+    """Mean post-novelty performance that the oracle has and the agent lacks. Lower is better."""
     return _mean(_post(oracle, tau)) - _mean(_post(p, tau))
 
 
 def retention(before: Floats, after: Floats) -> Floats:
-    """Mean performance in the old world after adaptation over that before it. Higher is better; 1 forgets nothing."""
+    """Mean performance in the original domain after adaptation over that before it. Higher is better; 1: no loss."""
     return _ratio(_mean(after), _mean(before))
 
 

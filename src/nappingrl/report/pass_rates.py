@@ -1,22 +1,21 @@
-"""Pass rates of runs whose returns say passed or not: before the novelty, right after it, and at the end.
+"""Pass rates of runs whose returns are passed (1) or not (0): before the novelty, right after it, and at the end.
 
-Wilson's intervals take every level as independent of the others. The levels of a trial are not (they share what was
-learned), so the bootstrap over trials stands beside them; where the two differ, believe the wider one.
+Wilson's interval assumes independent levels. The levels of a trial are not (they share what was learned), so the
+bootstrap over trials stands beside it; where the two differ, trust the wider one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from nappingrl.report.best_control import PAIRED, Run
-from nappingrl.report.figures.style import looks
-from nappingrl.report.intervals import LEVEL, Floats
-from nappingrl.report.intervals import rate_wilson as wilson_band
-from nappingrl.report.statistics import Interval, bootstrap, mean_t, pair
-from nappingrl.report.summary import LAST, final_levels
+from nappingrl.report.best_control import PAIRED
+from nappingrl.report.intervals import LEVEL, Floats, Interval, bootstrap_interval, mean_interval, pair, rate_band
+from nappingrl.report.looks import looks
+from nappingrl.report.runs import Run
+from nappingrl.report.summary import LAST
 
 RIGHT_AFTER = 3
 """Episodes after the novelty that count as right after it."""
@@ -42,7 +41,7 @@ class Rate:
     trials: int
     wilson: Interval | None
     over_trials: Interval | None
-    """By bootstrap of whole trials, within each novelty where none has a single trial; None of one trial."""
+    """Bootstrap of whole trials, within each novelty if each has several trials; None with one trial."""
 
     @property
     def value(self) -> float:
@@ -52,7 +51,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class RunRates:
-    """The rates of one run: novelty ("all" first) -> window -> rate; a window without episodes is left out."""
+    """The rates of one run: novelty ("all" first) -> window -> rate; windows without episodes are left out."""
 
     run: str
     agent: str
@@ -73,16 +72,19 @@ class Gain:
     interval: Interval | None
 
 
-def measure_rates(runs: list[Run]) -> list[RunRates]:
+def has_rates(runs: Sequence[Run]) -> bool:
+    """Whether the returns of all these runs are passed or not."""
+    return bool(runs) and all(run.is_rate for run in runs)
+
+
+def measure_rates(runs: Sequence[Run]) -> list[RunRates]:
     """The rates of every run, over all novelties and of each."""
-    found = []
-    for (manifest, rows), look in zip(runs, looks(runs), strict=True):
-        names = rows["novelty"].unique(maintain_order=True).to_list()
-        by_novelty = {ALL: _windows(rows)} if len(names) > 1 else {}
-        by_novelty |= {name: _windows(rows.filter(pl.col("novelty") == name)) for name in names}
-        spec = manifest.spec
-        found.append(RunRates(look.label, look.agent, str(spec["method"]), manifest.role, by_novelty))
-    return found
+    rates = []
+    for run, look in zip(runs, looks(runs), strict=True):
+        by_novelty = {ALL: _windows(run.rows)} if len(run.novelties) > 1 else {}
+        by_novelty |= {name: _windows(run.where(name).rows) for name in run.novelties}
+        rates.append(RunRates(look.label, look.agent, run.method, run.manifest.role, by_novelty))
+    return rates
 
 
 def in_window(window: str) -> pl.Expr:
@@ -106,11 +108,11 @@ def _rate(rows: pl.DataFrame) -> Rate:
         pl.col("return").sum().alias("passed"), pl.len().cast(pl.Float64).alias("played")
     )
     passed, played = int(counts["passed"].sum()), int(counts["played"].sum())
-    band = wilson_band(passed, played)
+    band = rate_band(passed, played)
     ends = float(band.lower), float(band.upper)
     wilson = None if np.isnan(ends[0]) else Interval(passed / played, *ends, LEVEL, played)
     has_strata = int(counts["novelty"].value_counts()["count"].to_numpy().min()) > 1
-    over_trials = bootstrap(
+    over_trials = bootstrap_interval(
         _share, counts["passed"].to_numpy(), counts["played"].to_numpy(), rng=np.random.default_rng(_SEED),
         strata=counts["novelty"].to_numpy().astype(np.str_) if has_strata else None, resamples=_RESAMPLES,
     )  # fmt: skip
@@ -121,42 +123,40 @@ def _share(passed: Floats, played: Floats) -> Any:
     return passed.sum(axis=-1) / played.sum(axis=-1)
 
 
-def measure_gains(runs: list[Run]) -> list[Gain]:
+def measure_gains(runs: Sequence[Run]) -> list[Gain]:
     """Every method that adapts, against its agent frozen in each novelty, and against all other agents in all."""
-    found = []
+    gains = []
     named = list(zip(runs, looks(runs), strict=True))
     for first, look in named:
-        if first[0].role != "method":
-            continue
         for second, other in named:
-            is_same_agent = _spec(first, "agent") == _spec(second, "agent")
-            keys = [key for key in PAIRED if key != "agent"]
-            is_wanted = _spec(second, "method") == "frozen" or (second[0].role == "method" and not is_same_agent)
-            if first is second or not is_wanted or any(_spec(first, key) != _spec(second, key) for key in keys):
-                continue
-            if is_same_agent and first[0].agent_sha256 != second[0].agent_sha256:
-                continue  # other weights of the same name
-            gains = _gains(first, second) if is_same_agent else {ALL: _gain(first, second)}
-            found += [Gain(look.label, other.label, is_same_agent, name, *gain) for name, gain in gains.items()]
-    return found
+            if _is_compared(first, second):
+                is_same_agent = first.spec["agent"] == second.spec["agent"]
+                by_novelty = _gains(first, second) if is_same_agent else {ALL: _gain(first, second)}
+                gains += [Gain(look.label, other.label, is_same_agent, name, *g) for name, g in by_novelty.items()]
+    return gains
 
 
-def _spec(run: Run, key: str) -> Any:
-    return run[0].spec[key]
+def _is_compared(first: Run, second: Run) -> bool:
+    """Whether a method is compared with this run: its agent frozen, or another agent on the same draws."""
+    if first is second or first.manifest.role != "method":
+        return False
+    if any(first.spec[key] != second.spec[key] for key in PAIRED if key != "agent"):
+        return False
+    if first.spec["agent"] == second.spec["agent"]:
+        has_same_weights = first.manifest.agent_sha256 == second.manifest.agent_sha256
+        return second.method == "frozen" and has_same_weights
+    return second.method == "frozen" or second.manifest.role == "method"
 
 
 def _gains(first: Run, second: Run) -> dict[str, tuple[float, Interval | None]]:
-    names = first[1]["novelty"].unique(maintain_order=True).to_list()
-    overall = {ALL: _gain(first, second)} if len(names) > 1 else {}
-    return overall | {name: _gain(first, second, name) for name in names}
+    overall = {ALL: _gain(first, second)} if len(first.novelties) > 1 else {}
+    return overall | {name: _gain(first, second, name) for name in first.novelties}
 
 
 def _gain(first: Run, second: Run, novelty: str = "") -> tuple[float, Interval | None]:
-    ours, theirs = (
-        final_levels(*run).filter((pl.col("novelty") == novelty) | (novelty == "")) for run in (first, second)
-    )
-    difference = pair(ours, theirs, "level").difference
-    return float(difference.mean()), mean_t(difference)
+    is_wanted = (pl.col("novelty") == novelty) | (novelty == "")
+    difference = pair(first.levels.filter(is_wanted), second.levels.filter(is_wanted), "level").difference
+    return float(difference.mean()), mean_interval(difference)
 
 
 # ----------------------------------------------------------------------------------------------------------- as tables
@@ -212,7 +212,7 @@ def rates_json(rates: list[RunRates], gains: list[Gain]) -> dict[str, Any]:
 
 
 def rates_markdown(rates: list[RunRates], gains: list[Gain]) -> str:
-    """Both tables for a reader."""
+    """Both tables as Markdown."""
     parts = []
     for head, lines in ((HEAD, rates_table(rates, gains)), (GAIN_HEAD, gains_table(gains))):
         if lines:

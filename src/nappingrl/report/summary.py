@@ -1,4 +1,4 @@
-"""What a run's rows say: the paper's curves and the summary that `napping run` prints."""
+"""The rows of a run in numbers: the paper's curves and the summary that `napping run` prints."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from nappingrl.report.metrics import performance, retention
 from nappingrl.trials.protocol import RECURRED, RESTORED
-from nappingrl.trials.store import Manifest, RunFolder
+from nappingrl.trials.store import Manifest
 
 LAST = 10
 """Episodes at the end of a trial that count as its final level."""
@@ -30,17 +30,17 @@ class Summary:
     pre_mean: float | None
     last10_mean: float
     solved: float | None
-    """Share of trials; None where no level is known."""
+    """Share of trials; None if the domain does not define when a trial is solved."""
     failed: int | None
-    """Trials; None where the least return is not known."""
+    """Trials; None if the domain has no least return."""
     diverged: int
     regions_mean: float
     regions_max: int
     steps: int
     retention: float | None
-    """In the old world again, over before the novelty; None where the protocol does not return."""
+    """Performance in the restored domain over that before the novelty; None without such a phase."""
     recall: float | None
-    """In the first episode of the novelty met again, over the last ten of the first time."""
+    """Performance in the first episode of the recurring novelty over the last ten of its first time."""
     seconds: float
     return_range: tuple[float, float] | None
     role: str
@@ -70,7 +70,7 @@ def summarise(manifest: Manifest, rows: pl.DataFrame, seconds: float = 0.0) -> S
 
 
 def _numbers(manifest: Manifest, rows: pl.DataFrame) -> dict[str, Any]:
-    there_and_back = _there_and_back(manifest, rows)
+    retention_and_recall = _retention_and_recall(manifest, rows)
     rows = first_time(rows)
     pre, post = rows.filter(pl.col("episode") < 0), rows.filter(pl.col("episode") >= 0)
     by_episode = curve(rows)
@@ -89,20 +89,20 @@ def _numbers(manifest: Manifest, rows: pl.DataFrame) -> dict[str, Any]:
         "regions_mean": _number(at_end["regions"].mean()),
         "regions_max": int(at_end["regions"].to_numpy().max()),
         "steps": int(rows["length"].sum()),
-        **there_and_back,
+        **retention_and_recall,
     }
 
 
 def first_time(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows up to the end of the novelty's first time; tables without a phase have nothing after it."""
+    """The rows up to the end of the novelty's first time; all rows of tables without phases."""
     return rows.filter(pl.col("phase").is_in(["pre", "novel"])) if "phase" in rows.columns else rows
 
 
-def _there_and_back(manifest: Manifest, rows: pl.DataFrame) -> dict[str, float | None]:
-    """How much of its performance the agent has again when the old world returns, and when the new one does.
+def _retention_and_recall(manifest: Manifest, rows: pl.DataFrame) -> dict[str, float | None]:
+    """Performance when the original domain is restored (retention), and when the novelty recurs (recall).
 
-    retention: in the old world from its third episode on, over that before the novelty. recall: in the first episode
-    of the novelty met again, over the last ten of the first time.
+    retention: in the restored domain from its third episode on, over that before the novelty. recall: in the first
+    episode of the recurring novelty, over the last ten of its first time.
     """
     nothing: dict[str, float | None] = {"retention": None, "recall": None}
     if "phase" not in rows.columns:
@@ -130,18 +130,18 @@ def _number(value: Any) -> float:
 
 
 def is_rate(manifest: Manifest, rows: pl.DataFrame) -> bool:
-    """Whether a return only says passed (1) or not (0): then its mean is a pass rate, and its median says little."""
+    """Whether a return is only passed (1) or not (0): then its mean is a pass rate, and its median means little."""
     return manifest.return_range == (0.0, 1.0) and bool(rows["return"].is_in([0.0, 1.0]).all())
 
 
 def common_episodes(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows of those episodes that all trials have; trials may begin at episodes of their own."""
+    """The rows of the episodes that all trials have; trials may start at different episodes."""
     latest = int(rows.group_by("novelty", "number").agg(pl.col("episode").min())["episode"].to_numpy().max())
     return rows.filter(pl.col("episode") >= latest)
 
 
 def span_of(manifest: Manifest, *tables: pl.DataFrame) -> tuple[float, float]:
-    """The range of returns: the world's, or the least and the greatest of these rows where nobody knows it."""
+    """The range of returns: the domain's, or the lowest and highest of these rows if the domain has none."""
     if manifest.return_range is not None:
         return manifest.return_range
     low, high = (f([float(f(rows["return"].to_list())) for rows in tables]) for f in (min, max))
@@ -185,8 +185,3 @@ def final_levels(manifest: Manifest, rows: pl.DataFrame) -> pl.DataFrame:
         last.group_by("trial", "novelty", "number", maintain_order=True)
         .agg(pl.col("return").mean().alias("level"), solved.alias("solved"))
     )  # fmt: skip
-
-
-def summarise_folder(folder: RunFolder, seconds: float = 0.0) -> Summary:
-    """The summary of a run on disk."""
-    return summarise(folder.manifest, folder.read(), seconds)

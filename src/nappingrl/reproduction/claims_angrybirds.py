@@ -4,18 +4,18 @@ from collections.abc import Callable
 
 import polars as pl
 
+from nappingrl.report.intervals import mean_interval
 from nappingrl.report.pass_rates import AFTER, BEFORE, END, in_window
-from nappingrl.report.statistics import mean_t
-from nappingrl.reproduction.claim import (
+from nappingrl.reproduction.judging import (
     NOT_RUN,
-    Book,
     Claim,
+    Evidence,
     Finding,
     Floats,
     MissingRunError,
-    finding_of,
-    leads,
-    words,
+    describe_mean,
+    make_finding,
+    outperforms,
 )
 
 BIRDS = "angrybirds"
@@ -24,120 +24,120 @@ NEAR = 0.1
 """Pass rates that differ by less than this are "about" the same."""
 
 
-def _trial_rates(book: Book, agent: str, method: str, where: pl.Expr, novelty: str = "") -> Floats:
+def _trial_rates(evidence: Evidence, agent: str, method: str, where: pl.Expr, novelty: str = "") -> Floats:
     """The pass rate of each trial in some of its episodes."""
-    _, rows = book.run(BIRDS, agent, method)
+    rows = evidence.run(BIRDS, agent, method).rows
     chosen = rows.filter(where & ((pl.col("novelty") == novelty) | (novelty == "")))
-    found = chosen.group_by("trial", maintain_order=True).agg(pl.col("return").mean())["return"].to_numpy()
-    if not len(found):
+    rates = chosen.group_by("trial", maintain_order=True).agg(pl.col("return").mean())["return"].to_numpy()
+    if not len(rates):
         raise MissingRunError
-    return found
+    return rates
 
 
 def _compare(
-    runs: tuple[tuple[str, str], ...], where: pl.Expr, is_so: Callable[[float], bool], novelty: str = ""
-) -> Callable[[Book], Finding]:
+    runs: tuple[tuple[str, str], ...], where: pl.Expr, is_as_claimed: Callable[[float], bool], novelty: str = ""
+) -> Callable[[Evidence], Finding]:
     """Whether the mean pass rate of every run, over its trials, is as claimed."""
 
-    def fn(book: Book) -> Finding:
+    def judge_claim(evidence: Evidence) -> Finding:
         parts, holds = [], True
         for agent, method in runs:
-            rates = _trial_rates(book, agent, method, where, novelty)
-            holds &= is_so(float(rates.mean()))
-            parts.append(f"{agent} {words(mean_t(rates), rates)}")
-        return finding_of(holds, "; ".join(parts))
+            rates = _trial_rates(evidence, agent, method, where, novelty)
+            holds &= is_as_claimed(float(rates.mean()))
+            parts.append(f"{agent} {describe_mean(mean_interval(rates), rates)}")
+        return make_finding(holds, "; ".join(parts))
 
-    return fn
-
-
-def _napping(window: str, is_so: Callable[[float], bool]) -> Callable[[Book], Finding]:
-    return _compare(tuple((agent, "napping") for agent in AGENTS), in_window(window), is_so)
+    return judge_claim
 
 
-def _loss(book: Book, agent: str, novelty: str) -> Floats:
+def _napping(window: str, is_as_claimed: Callable[[float], bool]) -> Callable[[Evidence], Finding]:
+    return _compare(tuple((agent, "napping") for agent in AGENTS), in_window(window), is_as_claimed)
+
+
+def _loss(evidence: Evidence, agent: str, novelty: str) -> Floats:
     """Per trial: its pass rate in the last ten minus that before the novelty."""
-    _, rows = book.run(BIRDS, agent, "napping")
+    rows = evidence.run(BIRDS, agent, "napping").rows
     of_novelty = rows.filter(pl.col("novelty") == novelty)
-    both = [
+    end, before = (
         of_novelty.filter(in_window(window)).group_by("trial").agg(pl.col("return").mean()) for window in (END, BEFORE)
-    ]
-    found = both[0].join(both[1], on="trial", suffix="_before")
-    if found.is_empty():
+    )
+    both = end.join(before, on="trial", suffix="_before")
+    if both.is_empty():
         raise MissingRunError
-    return (found["return"] - found["return_before"]).to_numpy()
+    return (both["return"] - both["return_before"]).to_numpy()
 
 
-def _novelties(book: Book) -> list[str]:
-    names: list[str] = book.run(BIRDS, AGENTS[0], "napping")[1]["novelty"].unique(maintain_order=True).to_list()
-    return names
+def _novelties(evidence: Evidence) -> list[str]:
+    return evidence.run(BIRDS, AGENTS[0], "napping").novelties
 
 
-def _recovers(book: Book) -> Finding:
+def _recovers(evidence: Evidence) -> Finding:
     parts, holds = [], True
-    for novelty in _novelties(book):
+    for novelty in _novelties(evidence):
         if novelty != "bone":
-            lost = [float(_loss(book, agent, novelty).mean()) for agent in AGENTS]
+            lost = [float(_loss(evidence, agent, novelty).mean()) for agent in AGENTS]
             holds &= min(lost) > -NEAR
             parts.append(f"{novelty} " + ", ".join(f"{value:+.2f}" for value in lost))
     if not parts:
         raise MissingRunError
-    return finding_of(holds, "end minus before (DQN, DQN-Rel): " + "; ".join(parts))
+    return make_finding(holds, "end minus before (DQN, DQN-Rel): " + "; ".join(parts))
 
 
-def _loses_bone(book: Book) -> Finding:
-    if "bone" not in _novelties(book):
+def _loses_bone(evidence: Evidence) -> Finding:
+    if "bone" not in _novelties(evidence):
         raise MissingRunError
-    lost = {agent: _loss(book, agent, "bone") for agent in AGENTS}
-    score = book.run(BIRDS, AGENTS[0], "napping")[0].spec.get("score", "")
-    found = "; ".join(f"{agent} {words(mean_t(values), values)}" for agent, values in lost.items())
-    return finding_of(all(v.mean() <= -NEAR for v in lost.values()), f"end minus before (score {score}): {found}")
+    lost = {agent: _loss(evidence, agent, "bone") for agent in AGENTS}
+    score = evidence.run(BIRDS, AGENTS[0], "napping").spec.get("score", "")
+    ours = "; ".join(f"{agent} {describe_mean(mean_interval(values), values)}" for agent, values in lost.items())
+    return make_finding(all(v.mean() <= -NEAR for v in lost.values()), f"end minus before (score {score}): {ours}")
 
 
-def _is_lower(book: Book) -> Finding:
+def _is_lower(evidence: Evidence) -> Finding:
     parts, holds = [], True
     for agent in AGENTS:
-        difference = book.difference(BIRDS, ("naive-adaptation", "frozen"), (agent, "napping"))
-        found = mean_t(difference)
-        holds &= found is not None and found.high < 0
-        parts.append(f"minus {agent} {words(found, difference)}")
-    return finding_of(holds, "; ".join(parts))
+        difference = evidence.difference(BIRDS, ("naive-adaptation", "frozen"), (agent, "napping"))
+        interval = mean_interval(difference)
+        holds &= interval is not None and interval.high < 0
+        parts.append(f"minus {agent} {describe_mean(interval, difference)}")
+    return make_finding(holds, "; ".join(parts))
 
 
-def _is_fast(book: Book) -> Finding:
-    early = _trial_rates(book, "naive-adaptation", "frozen", pl.col("episode").is_between(5, 9))
-    end = _trial_rates(book, "naive-adaptation", "frozen", in_window(END))
+def _is_fast(evidence: Evidence) -> Finding:
+    early = _trial_rates(evidence, "naive-adaptation", "frozen", pl.col("episode").is_between(5, 9))
+    end = _trial_rates(evidence, "naive-adaptation", "frozen", in_window(END))
     gain = end - early
-    return finding_of(float(gain.mean()) < NEAR, f"last ten minus episodes 5-9: {words(mean_t(gain), gain)}")
+    ours = f"last ten minus episodes 5-9: {describe_mean(mean_interval(gain), gain)}"
+    return make_finding(float(gain.mean()) < NEAR, ours)
 
 
-def _hits_labels(book: Book) -> Finding:
+def _hits_labels(evidence: Evidence) -> Finding:
     """No agent here reads labels: what Pig Color does to those that go by colours."""
-    return _without_judgement("no agent here reads labels, all go by colours", book, [(a, "frozen") for a in AGENTS],
-                              "pig-color")  # fmt: skip
+    frozen = [(agent, "frozen") for agent in AGENTS]
+    return _without_judgement("no agent here reads labels, all go by colours", evidence, frozen, "pig-color")
 
 
-def _without_judgement(why: str, book: Book, runs: list[tuple[str, str]], novelty: str = "") -> Finding:
+def _without_judgement(why: str, evidence: Evidence, runs: list[tuple[str, str]], novelty: str = "") -> Finding:
     """Why a claim cannot be judged, with our nearest figures where they were run."""
     parts = []
     for agent, method in runs:
-        if (BIRDS, agent, method) in book.runs:
-            rates = (_trial_rates(book, agent, method, in_window(window), novelty) for window in (BEFORE, END))
+        if (BIRDS, agent, method) in evidence.runs:
+            rates = (_trial_rates(evidence, agent, method, in_window(window), novelty) for window in (BEFORE, END))
             before, end = (float(values.mean()) for values in rates)
             parts.append(f"our {agent} {method} {before:.2f} before, {end:.2f} at the end".replace(" frozen", ""))
     return Finding(NOT_RUN, "; ".join([why, *parts]))
 
 
-def _openmind(book: Book) -> Finding:
+def _openmind(evidence: Evidence) -> Finding:
     why = "OpenMIND is closed source; the replanner stands in for it and is another agent"
-    return _without_judgement(why, book, [("replanner", "frozen")])
+    return _without_judgement(why, evidence, [("replanner", "frozen")])
 
 
-def _hydra(book: Book) -> Finding:
-    return _without_judgement("the anonymous agent was never published", book, [("hydra", "frozen")])
+def _hydra(evidence: Evidence) -> Finding:
+    return _without_judgement("the anonymous agent was never published", evidence, [("hydra", "frozen")])
 
 
-def _anonymous(book: Book) -> Finding:
-    return _without_judgement("the anonymous agent was never published", book, [("datalab", "frozen")])
+def _anonymous(evidence: Evidence) -> Finding:
+    return _without_judgement("the anonymous agent was never published", evidence, [("datalab", "frozen")])
 
 
 CLAIMS: list[Claim] = [
@@ -154,7 +154,7 @@ CLAIMS: list[Claim] = [
     Claim(BIRDS, "NAPPING does not get back to its old level on Bone", "last ten at least .1 below the level before, "
           "both agents", _loses_bone),
     Claim(BIRDS, "DQN-Rel is slightly ahead on Bird Likes Pig and Circumcircle", "paired differences above 0",
-          leads(BIRDS, "dqn-rel", "dqn", ("bird-likes-pig", "circumcircle"))),
+          outperforms(BIRDS, "dqn-rel", "dqn", ("bird-likes-pig", "circumcircle"))),
     Claim(BIRDS, "Naive Adaptation adapts fast", "episodes 5-9 less than .1 below its last ten", _is_fast),
     Claim(BIRDS, "Naive Adaptation ends lower than NAPPING", "paired differences below 0, to both agents", _is_lower),
     Claim(BIRDS, "Naive Adaptation crashes on Circumcircle", "passes less than .1 of the last ten",

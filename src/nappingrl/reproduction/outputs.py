@@ -1,64 +1,109 @@
-"""Every figure and one page per domain, from the runs of an evaluation."""
+"""What an evaluation leaves behind: figures, a page per domain, the table of claims, pass rates."""
 
-from collections.abc import Iterator
+import json
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from nappingrl.cli.figure import Figure, take_pictures
-from nappingrl.cli.report import Report
-
-if TYPE_CHECKING:
-    from nappingrl.trials.store import RunFolder
-
-PAPER = ("frozen", "online", "finetune", "napping")
-PAIR = ("frozen", "napping")
-METHODS = {
-    "cartpole-overall": PAPER, "cartpole-by-parameter": PAIR,
-    "mountaincar-overall": PAPER, "mountaincar-by-value": PAIR, "mountaincar-map": PAIR,
-    "crossroad-overall": PAPER, "crossroad-by-novelty": PAIR,
-    "angrybirds-overall": PAIR, "angrybirds-by-novelty": PAIR, "angrybirds-agents": PAIR, "angrybirds-asymptotic": PAIR,
-}  # fmt: skip
-"""Which methods a figure shows: too many lines hide each other."""
+from nappingrl.report import figures
+from nappingrl.report.figures.values import drawn_parameters
+from nappingrl.report.page import write_report
+from nappingrl.report.page.rules import why_no_rules
+from nappingrl.report.pass_rates import has_rates, measure_gains, measure_rates, rates_json, rates_markdown
+from nappingrl.report.runs import Run
+from nappingrl.reproduction import claims
+from nappingrl.reproduction.evaluation import PAPER, PaperSetup
+from nappingrl.reproduction.judging import judge
+from nappingrl.trials.store import make_folder
 
 
-def draw_all(folders: "list[RunFolder]", out: Path) -> list[str]:
-    """Draw every figure that the runs allow into out/figures, write a page per domain, and name the files."""
-    from nappingrl.report import figures
-    from nappingrl.trials.store import make_folder
+def write_outputs(runs: Sequence[Run], out: Path) -> list[Path]:
+    """Draw every figure that the runs allow into out/figures, and write a page per domain; returns the files."""
+    return [*draw_figures(runs, out / "figures"), *write_pages(runs, out)]
 
-    place = out / "figures"
-    make_folder(place)
-    files = [figures.draw_strip(take_pictures(), place / "domains.png")]
-    files.append(figures.draw_figure("method", [], place / "method.png"))
-    for name, domain, methods in _wanted():
-        chosen = [folder for folder in folders if _is(folder, domain, methods)]
-        if chosen:
-            runs = [(folder.manifest, folder.read()) for folder in chosen]
-            path = place / (f"{name}.png" if name in METHODS else f"{domain}-{name}.png")
-            files.append(figures.draw_figure(name, runs, path))
-    for folder in folders:
-        if _is(folder, folder.manifest.spec["domain"], ("napping",)):
-            path = place / f"{folder.path.name}-embedding-map.png"
-            Figure("embedding-map", (folder.path,), path)()
+
+def draw_figures(runs: Sequence[Run], out: Path) -> list[Path]:
+    """Draw every figure that the runs allow, as <domain>-<figure>.png."""
+    make_folder(out)
+    files = [figures.draw_domains(out / "domains.png"), figures.draw_figure("method", [], out / "method.png")]
+    for domain, members in _by_domain(runs).items():
+        statistic = PAPER.get(domain, PaperSetup()).statistic
+        for name, chosen in _choose_figures(domain, members):
+            if chosen:
+                path = out / f"{domain}-{name.removeprefix(f'{domain}-')}.png"
+                files.append(figures.draw_figure(name, chosen, path, statistic))
+    for run in filter(_has_regions, runs):
+        if run.path is not None and not why_no_rules(run.method):
+            path = out / f"{run.path.name}-embedding-map.png"
+            figures.draw_trial_map(run, path)
             files.append(path)
-    for domain in dict.fromkeys(folder.manifest.spec["domain"] for folder in folders):
-        paths = tuple(folder.path for folder in folders if folder.manifest.spec["domain"] == domain)
-        Report(paths, out / domain, "median" if domain == "cartpole" else "mean")()
-        files.append(out / domain / "report.html")
-    return [str(file) for file in files]
+    return files
 
 
-def _wanted() -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """(figure, domain, methods) of all figures that are made from rows."""
-    from nappingrl.registry import domains
+def _choose_figures(domain: str, runs: Sequence[Run]) -> Iterator[tuple[str, list[Run]]]:
+    """The figures made from rows, each with its runs: too many lines hide each other."""
+    frozen = [run for run in runs if run.method == "frozen"]
+    adapting = [run for run in runs if run.manifest.role == "method"]
+    yield "overall", [run for run in runs if run.manifest.role in ("method", "baseline")]
+    if len({novelty for run in runs for novelty in run.novelties}) > 1:
+        yield "by-novelty", frozen + adapting
+    elif drawn_parameters(runs):
+        yield "by-parameter", frozen + adapting
+    for figure in figures.FIGURES.values():
+        if figure.needs == domain:
+            yield figure.name, frozen + adapting
+    yield "regions-over-time", [run for run in adapting if _has_regions(run)]
+    yield "detection-delay", frozen
 
-    for name, methods in METHODS.items():
-        yield name, name.split("-")[0], methods
-    for domain in domains.names():
-        yield "regions-over-time", domain, ("napping",)
-        yield "detection-delay", domain, ("frozen",)
+
+def _has_regions(run: Run) -> bool:
+    return run.manifest.role == "method" and bool((run.rows["regions"] > 0).any())
 
 
-def _is(folder: "RunFolder", domain: str, methods: tuple[str, ...]) -> bool:
-    spec = folder.manifest.spec
-    return bool(spec["domain"] == domain and spec["method"] in methods)
+def _by_domain(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(run.domain, []).append(run)
+    return groups
+
+
+def write_pages(runs: Sequence[Run], out: Path) -> list[Path]:
+    """A report page per domain, in out/<domain>."""
+    files = []
+    for domain, members in _by_domain(runs).items():
+        statistic = PAPER.get(domain, PaperSetup()).statistic
+        words = ["napping", "report", *(str(run.path) for run in members), "--out", str(out / domain)]
+        command = shlex.join([*words, "--statistic", statistic] if statistic else words)
+        files.append(write_report(members, out / domain, statistic=statistic, command=command))
+    return files
+
+
+def judge_claims(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """Every claim of the paper with its finding, as plain values."""
+    return [
+        {"domain": claim.domain, "text": claim.text, "criterion": claim.criterion, **asdict(finding)}
+        for claim, finding in judge(claims.CLAIMS, runs)
+    ]
+
+
+def write_claims(runs: Sequence[Run], out: Path) -> list[dict[str, Any]]:
+    """Judge the claims and write them as claims.json and claims.md."""
+    judged = judge_claims(runs)
+    (out / "claims.json").write_text(json.dumps(judged, indent=2) + "\n", "utf-8")
+    lines = ["| claim | ours | status |", "|---|---|---|"]
+    lines += [f"| {entry['domain']}: {entry['text']} | {entry['ours']} | {entry['status']} |" for entry in judged]
+    (out / "claims.md").write_text("\n".join(lines) + "\n", "utf-8")
+    return judged
+
+
+def write_pass_rates(runs: Sequence[Run], out: Path) -> dict[str, Any]:
+    """The pass rates of each domain that has them, as plain values; written beside its page as rates.md."""
+    by_domain = {}
+    for domain, members in _by_domain(runs).items():
+        if has_rates(members):
+            rates, gains = measure_rates(members), measure_gains(members)
+            by_domain[domain] = rates_json(rates, gains)
+            (out / domain / "rates.md").write_text(rates_markdown(rates, gains), "utf-8")
+    return by_domain

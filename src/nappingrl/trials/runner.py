@@ -5,7 +5,7 @@ import os
 import platform
 import signal
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
@@ -24,7 +24,9 @@ import nappingrl
 from nappingrl._build import source_sha256
 from nappingrl.agents import load
 from nappingrl.agents.base import Agent
-from nappingrl.errors import BadRunError, BadSpecError, check_name
+from nappingrl.domains import find_domain
+from nappingrl.errors import BadAgentError, BadRunError, BadSpecError, check_name
+from nappingrl.explain import ReadableRule, summarise_principles
 from nappingrl.methods.napping.candidates import choice_names
 from nappingrl.registry import methods
 from nappingrl.trials import ray_executor as cluster
@@ -41,36 +43,28 @@ OnProgress = Callable[[int, int], None]
 """Called with (episodes done, episodes in all)."""
 
 
-def run(
+def run_trials(
     domain: str,
-    agent: str | Path | object = "",
-    method: str = "napping",
-    *,
-    out: str | Path | None = None,
+    agent: str | Path | object,
+    method: str,
+    options: Mapping[str, Any],
+    out: Path | None = None,
     workers: int = 1,
+    on_progress: OnProgress | None = None,
     executor: str = "local",
     address: str = "",
-    on_progress: OnProgress | None = None,
-    **options: Any,
-) -> pl.DataFrame:
-    """Run trials and return their episodes as rows; options are the fields of RunSpec.
-
-    `executor` "local" runs them in processes here, "ray" as Ray tasks: in a Ray that is started here with `workers`
-    CPUs, or in the cluster at `address` ("auto" or host:port). Rows depend on none of these.
-
-    Examples:
-        >>> rows = run("cartpole", method="frozen", trials=2, protocol="1+1")
-        >>> rows["episode"].to_list()
-        [-1, 0, -1, 0]
-    """
+) -> tuple[Manifest, pl.DataFrame]:
+    """Run trials and return their episodes as rows; options are the other fields of RunSpec."""
     named = str(agent) if isinstance(agent, str | Path) else ""
     spec = RunSpec(domain, named, method, **options).complete()
     loaded = load(spec.agent if isinstance(agent, str | Path) else agent, domain)
     spec = spec if isinstance(agent, str | Path) else replace(spec, agent=loaded.name)
-    if out is None:
-        _check(spec, loaded, workers, executor, address)
-        return pl.concat(rows for _, rows in _run_chunks(spec, loaded, None, workers, on_progress, executor, address))
-    return run_into(Path(out), spec, loaded, workers, on_progress, executor=executor, address=address).read()
+    if out is not None:
+        folder = run_into(out, spec, loaded, workers, on_progress, executor=executor, address=address)
+        return folder.manifest, folder.read()
+    notes = _check(spec, loaded, workers, executor, address)
+    chunks = _run_chunks(spec, loaded, None, workers, on_progress, executor, address)
+    return replace(make_manifest(spec, loaded, ""), notes=notes), pl.concat(rows for _, rows in chunks)
 
 
 def run_into(
@@ -100,6 +94,8 @@ class Replayed:
     rows: pl.DataFrame
     table: dict[str, NDArray[Any]]
     """Its principles at the end (`Principles.table`); empty where the method has none."""
+    description: str
+    """The rule in force at the end in words; empty where the method has none."""
     is_same: bool
     """Whether the rows are those that the run had stored."""
 
@@ -121,7 +117,22 @@ def replay(folder: RunFolder, trial: str) -> Replayed:
     rows = engine.run_trials(found[:1])
     table = engine.method.table(0)
     stored = folder.read().filter(pl.col("trial") == found[0].id)
-    return Replayed(found[0].id, rows, table, rows.equals(stored))
+    return Replayed(found[0].id, rows, table, engine.method.describe(0), rows.equals(stored))
+
+
+def readable_rules(domain: str, table: Mapping[str, NDArray[Any]]) -> list[ReadableRule]:
+    """The principles of a trial (`Replayed.table`) as rules; none where the table is empty."""
+    spec = find_domain(domain)
+    return summarise_principles(table, spec.describe, choice_names(spec)) if table else []
+
+
+def why_not(spec: RunSpec) -> str:
+    """Why this agent cannot run this method in this domain; empty: it can."""
+    try:
+        Engine(spec, load(spec.agent, spec.domain), slots=1)
+    except (BadAgentError, BadSpecError) as error:
+        return str(error)
+    return ""
 
 
 def _check(spec: RunSpec, agent: Agent, workers: int, executor: str, address: str) -> list[str]:

@@ -38,7 +38,7 @@ def returns(
     """Of each phase, (trials, episodes)."""
     rows = nappingrl.run(
         "cartpole", agent, method, trials=trials, **({"novelty": "hard", "detector": "given"} | options)
-    )
+    ).rows
     return {
         phase[0]: part["return"].to_numpy().reshape(trials, -1)
         for phase, part in rows.group_by("phase", maintain_order=True)
@@ -50,7 +50,7 @@ def returns(
 
 def test_without_a_change_it_is_the_frozen_agent(agent: Agent) -> None:
     options: dict[str, Any] = {"novelty": "none", "detector": "residual", "trials": 3, "protocol": "8+6"}
-    mine, frozen = (nappingrl.run("cartpole", agent, method, **options) for method in ("foresight", "frozen"))
+    mine, frozen = (nappingrl.run("cartpole", agent, method, **options).rows for method in ("foresight", "frozen"))
     assert not mine["detected"].any()
     assert_frame_equal(mine.drop("trial"), frozen.drop("trial"))
 
@@ -72,7 +72,9 @@ def test_it_beats_the_frozen_agent_when_the_force_is_reversed(agent: Agent, dete
 
 
 def test_its_own_detector_finds_a_hard_world_in_the_first_episode(agent: Agent) -> None:
-    rows = nappingrl.run("cartpole", agent, "foresight", novelty="hard", detector="residual", trials=8, protocol="40+1")
+    rows = nappingrl.run(
+        "cartpole", agent, "foresight", novelty="hard", detector="residual", trials=8, protocol="40+1"
+    ).rows
     after = rows.filter(pl.col("episode") == 0)
     assert after["detected"].all()
     assert not rows.filter(pl.col("episode") < 0)["detected"].any()
@@ -117,7 +119,7 @@ def test_it_goes_back_to_the_agent_and_recalls_the_rule(agent: Agent, detector: 
 def test_a_rule_in_force_is_counted_as_a_region(agent: Agent) -> None:
     rows = nappingrl.run(
         "cartpole", agent, "foresight", novelty="hard", detector="given", trials=1, protocol="12+4+2+2"
-    )
+    ).rows
     regions = dict(zip(rows["episode"], rows["regions"], strict=True))
     assert {regions[episode] for episode in range(-12, 0)} == {0}
     assert [regions[episode] for episode in (3, 4, 5, 6, 7)] == [1, 0, 0, 1, 1]
@@ -190,6 +192,6 @@ def test_it_has_no_options(agent: Agent) -> None:
 def test_a_reversed_pendulum_is_repaired_in_its_first_episodes() -> None:
     """Ordinary episodes, which differ much from each other, are not taken for the changed world."""
     rows = nappingrl.run("Pendulum-v1", "sac", "foresight", novelty="action-scale=-1", trials=2, seed=31,
-                         detector="residual", protocol="40+3")  # fmt: skip
+                         detector="residual", protocol="40+3").rows  # fmt: skip
     after = rows.filter(pl.col("episode") >= 0)
     assert after.filter(pl.col("episode") >= 1)["return"].to_numpy().min() > -700, "a frozen agent has about -1550"

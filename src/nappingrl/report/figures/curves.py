@@ -1,31 +1,33 @@
 """Figures over the episodes of a trial: returns, regions, detection."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from nappingrl.errors import BadRunError
-from nappingrl.report.best_control import Run
 from nappingrl.report.figures.style import (
     MOST_LINES,
     ONE_COLUMN,
     TWO_COLUMNS,
-    Look,
     add_legend,
-    by_agent,
     count_words,
     episodes_by_trial,
-    looks,
     mark_novelty,
     new_canvas,
     plot_interval,
+    save,
+    style,
 )
-from nappingrl.report.intervals import Band, name_interval, over_trials, rate_wilson
-from nappingrl.report.summary import span_of
+from nappingrl.report.intervals import Band, name_interval, over_trials, rate_band
+from nappingrl.report.looks import Look, by_agent, looks
+from nappingrl.report.runs import Run
+from nappingrl.report.summary import curve, span_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,15 +35,15 @@ if TYPE_CHECKING:
 
 EPISODE = "episode (0: the first after the novelty)"
 SMALL_PANEL_START = -10
-"""First episode that small panels show: before it nothing happens."""
+"""First episode of small panels: nothing happens before it."""
 ENLARGE_BELOW = 0.3
-"""Share of the scale below which the episodes after the novelty get a panel of their own."""
+"""Share of the scale below which the episodes after the novelty get their own panel."""
 
 
-def plot_overall(runs: list[Run], statistic: str) -> "Canvas":
+def plot_overall(runs: Sequence[Run], statistic: str) -> "Canvas":
     """Return per episode over all trials: one line per run, with its interval; many runs in one panel per agent.
 
-    Where all that comes after the novelty is squeezed into a small part of the scale, a second panel enlarges it.
+    Where the episodes after the novelty take a small part of the scale, a second panel enlarges them.
     """
     low, high = _span(runs, statistic, None)
     post_low, post_high = _span(runs, statistic, 0)
@@ -65,7 +67,7 @@ def plot_overall(runs: list[Run], statistic: str) -> "Canvas":
     return canvas
 
 
-def _plot_agents(runs: list[Run], statistic: str, start: int) -> "Canvas":
+def _plot_agents(runs: Sequence[Run], statistic: str, start: int) -> "Canvas":
     """One panel of returns per agent; the level before the novelty, where it is out of view, in words."""
     agents = by_agent(runs)
     n_columns = min(3, len(agents))
@@ -86,32 +88,30 @@ def _plot_agents(runs: list[Run], statistic: str, start: int) -> "Canvas":
     return canvas
 
 
-def _levels_before(runs: list[Run], shown: list[Look]) -> str:
-    """The mean return before the novelty, in words: of frozen if it is there, else of the first run."""
+def _levels_before(runs: Sequence[Run], shown: list[Look]) -> str:
+    """The mean return before the novelty, in words: of the frozen run if there is one, else of the first run."""
     i = next((i for i, look in enumerate(shown) if look.method == "frozen"), 0)
-    before = runs[i][1].filter(pl.col("episode") < 0)["return"].to_numpy()
+    before = runs[i].rows.filter(pl.col("episode") < 0)["return"].to_numpy()
     level = f"{before.mean():.0f}".replace("-", "−") if len(before) else "not run"  # noqa: RUF001
-    return f"{level} ({shown[i].method})"
+    return f"{level} ({shown[i].method_title})"
 
 
-def plot_by_novelty(runs: list[Run], statistic: str) -> "Canvas":
+def plot_by_novelty(runs: Sequence[Run], statistic: str) -> "Canvas":
     """One small panel of returns per novelty."""
-    names = list(dict.fromkeys(name for _, rows in runs for name in rows["novelty"].unique(maintain_order=True)))
+    names = list(dict.fromkeys(name for run in runs for name in run.novelties))
     n_columns = min(3, len(names))
     n_rows = -(-len(names) // n_columns)
     canvas = new_canvas(TWO_COLUMNS, 0.9 + 1.55 * n_rows)
     panels = canvas.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False).ravel()
-    low, high = span_of(runs[0][0], *(rows for _, rows in runs))
+    low, high = span_of(runs[0].manifest, *(run.rows for run in runs))
     shown = looks(runs)
     counts = []
     for axes, name in zip(panels, names, strict=False):
-        here = [(m, rows.filter(pl.col("novelty") == name)) for m, rows in runs]
-        of_novelty = [(run, look) for run, look in zip(here, shown, strict=True) if len(run[1])]
-        counts += [run[1]["trial"].n_unique() for run, _ in of_novelty]
-        _plot_returns(
-            axes, [run for run, _ in of_novelty], [look for _, look in of_novelty], statistic, SMALL_PANEL_START
-        )
-        mark_novelty(axes, [run for run, _ in of_novelty], is_named=False)
+        here = [(run.where(name), look) for run, look in zip(runs, shown, strict=True) if name in run.novelties]
+        members = [run for run, _ in here]
+        counts += [run.n_trials for run in members]
+        _plot_returns(axes, members, [look for _, look in here], statistic, SMALL_PANEL_START)
+        mark_novelty(axes, members, is_named=False)
         axes.set_title(name)
         axes.set_ylim(low - 0.06 * (high - low), high + 0.06 * (high - low))
     for axes in panels[len(names) :]:
@@ -124,12 +124,12 @@ def plot_by_novelty(runs: list[Run], statistic: str) -> "Canvas":
     return canvas
 
 
-def plot_regions(runs: list[Run]) -> "Canvas":
+def plot_regions(runs: Sequence[Run]) -> "Canvas":
     """How many regions there are, and which share of them is still open."""
     kept = [
         (run, look)
         for run, look in zip(runs, looks(runs), strict=True)
-        if run[1]["regions"].to_numpy().max(initial=0) > 0
+        if run.rows["regions"].to_numpy().max(initial=0) > 0
     ]
     if not kept:
         raise BadRunError(
@@ -138,9 +138,9 @@ def plot_regions(runs: list[Run]) -> "Canvas":
     with_regions = [run for run, _ in kept]
     canvas = new_canvas(TWO_COLUMNS, 2.9)
     left, right = canvas.subplots(1, 2)
-    for (_, rows), look in kept:
-        episodes, regions = episodes_by_trial(rows, "regions")
-        n_open = episodes_by_trial(rows, "open_regions")[1]
+    for run, look in kept:
+        episodes, regions = episodes_by_trial(run.rows, "regions")
+        n_open = episodes_by_trial(run.rows, "open_regions")[1]
         post = episodes >= 0
         plot_interval(
             left, episodes[post], over_trials(regions[:, post], "median"), look, some_episodes(episodes[post])
@@ -159,16 +159,16 @@ def plot_regions(runs: list[Run]) -> "Canvas":
     return canvas
 
 
-def plot_detection(runs: list[Run]) -> "Canvas":
-    """Cumulative share of trials in which the novelty is known; runs of the same shares share a line."""
+def plot_detection(runs: Sequence[Run]) -> "Canvas":
+    """Cumulative share of trials in which the novelty is detected; runs with the same shares share a line."""
     canvas = new_canvas(ONE_COLUMN, 2.9)
     axes = canvas.add_subplot()
     shown = looks(runs)
     groups: dict[bytes, list[int]] = {}
-    for i, (_, rows) in enumerate(runs):
-        groups.setdefault(np.sort(detection_delays(rows)).tobytes(), []).append(i)
+    for i, run in enumerate(runs):
+        groups.setdefault(np.sort(detection_delays(run.rows)).tobytes(), []).append(i)
     for members in groups.values():
-        rows = runs[members[0]][1]
+        rows = runs[members[0]].rows
         delays = detection_delays(rows)
         look = shown[members[0]]
         if len(members) > 1:
@@ -178,7 +178,7 @@ def plot_detection(runs: list[Run]) -> "Canvas":
         judged = delays[~np.isnan(delays)]
         episodes = np.arange(int(rows["episode"].to_numpy().max()) + 1)
         known = np.array([(judged <= episode).sum() for episode in episodes])
-        _plot_share(axes, episodes, rate_wilson(known, max(len(judged), 1)), replace(look, label=fill(label, 45)))
+        _plot_share(axes, episodes, rate_band(known, max(len(judged), 1)), replace(look, label=fill(label, 45)))
     axes.set_ylim(-0.03, 1.03)
     axes.set_xlabel("episodes after the novelty")
     axes.set_ylabel(f"share of trials detected\n({'95 % interval, ' * (_least_trials(runs) > 1)}{_trials_of(runs)})")
@@ -187,7 +187,7 @@ def plot_detection(runs: list[Run]) -> "Canvas":
 
 
 def detection_delays(rows: pl.DataFrame) -> NDArray[np.float64]:
-    """Per trial the first episode in which the novelty is known; inf: never; NaN: an alarm before there was one."""
+    """Per trial: the first episode in which the novelty is detected; inf: never; NaN: an alarm before the novelty."""
     episodes, detected = episodes_by_trial(rows, "detected")
     known = detected > 0
     post = episodes >= 0
@@ -195,30 +195,75 @@ def detection_delays(rows: pl.DataFrame) -> NDArray[np.float64]:
     return np.where(known[:, ~post].any(axis=1), np.nan, first)
 
 
+def draw_curves(runs: Sequence[Run], path: Path, statistic: str = "median") -> Path:
+    """Return per post-novelty episode, median or mean over trials, with the middle half of the trials as a band.
+
+    Pass rates have their 95 % intervals as bands. Many runs: one panel per agent, without bands.
+    """
+    is_split = len(runs) > MOST_LINES
+    has_rates = statistic == "mean" and all(run.is_rate for run in runs)
+    words = ["pass rate" if has_rates else statistic]
+    words += [] if is_split else ["95 % interval" if has_rates else "middle half of trials"]
+    with style():
+        canvas = new_canvas(7.2, 4.8)
+        groups = by_agent(runs) if is_split else {"": (list(runs), looks(runs))}
+        panels = canvas.subplots(1, len(groups), sharey=True, squeeze=False).ravel()
+        for axes, (agent, (members, shown)) in zip(panels, groups.items(), strict=True):
+            for run, look in zip(members, shown, strict=True):
+                _plot_curve(axes, run.rows, look, "rate" if has_rates else statistic, has_band=not is_split)
+            axes.axvline(-0.25, color="grey", linewidth=1)
+            axes.annotate("novelty", (-0.25, 1.01), xycoords=("data", "axes fraction"), ha="center", fontsize=8)
+            axes.set_title(agent, pad=14)
+            axes.set_xlabel("post-novelty episode" + " (short lines on the left: before the novelty)" * (not is_split))
+        panels[0].set_ylabel(f"return ({', '.join(words)})")
+        add_legend(canvas, panels)
+    return save(canvas, path, dpi=150)
+
+
+def _plot_curve(axes: "Axes", rows: pl.DataFrame, look: Look, statistic: str, has_band: bool) -> None:
+    line: dict[str, Any] = {"color": look.colour, "linestyle": look.dash, "linewidth": 2 if has_band else 1.3}
+    if statistic == "rate":
+        episodes, returns = episodes_by_trial(rows, "return")
+        band = over_trials(returns[:, episodes >= 0], "rate")
+        episodes = episodes[episodes >= 0]
+    else:
+        data = curve(rows)
+        episodes = data["episode"].to_numpy()
+        band = Band(*(data[name].to_numpy() for name in (statistic, "lower", "upper")))
+    if has_band:
+        axes.fill_between(episodes, band.lower, band.upper, color=look.colour, alpha=0.12, linewidth=0)
+    axes.plot(episodes, band.centre, label=look.label, **line)
+    pre = rows.filter(pl.col("episode") < 0)
+    if len(pre):
+        axes.plot([-3, -0.5], [pre["return"].to_numpy().mean()] * 2, **line)
+
+
 # ------------------------------------------------------------------------------------------------------------- helpers
 
 
-def _plot_returns(axes: "Axes", runs: list[Run], shown: list[Look], statistic: str, start: int | None = None) -> None:
-    for i, ((_, rows), look) in enumerate(zip(runs, shown, strict=True)):
-        episodes, returns = episodes_by_trial(rows, "return")
+def _plot_returns(
+    axes: "Axes", runs: Sequence[Run], shown: list[Look], statistic: str, start: int | None = None
+) -> None:
+    for i, (run, look) in enumerate(zip(runs, shown, strict=True)):
+        episodes, returns = episodes_by_trial(run.rows, "return")
         seen = episodes >= (episodes[0] if start is None else start)
-        found = over_trials(returns[:, seen], statistic)
-        plot_interval(axes, episodes[seen], found, look, some_episodes(episodes[seen], i))
+        band = over_trials(returns[:, seen], statistic)
+        plot_interval(axes, episodes[seen], band, look, some_episodes(episodes[seen], i))
 
 
 def some_episodes(episodes: NDArray[np.int64], shift: int = 0) -> list[int]:
-    """Where markers go: a few, at other places for each line so that lines on top of each other can be told apart."""
+    """Where markers go: a few, shifted for each line so that lines on top of each other can be told apart."""
     every = max(len(episodes) // 6, 1)
     return list(range(min(shift * max(every // 3, 1), len(episodes) - 1), len(episodes), every))
 
 
-def _span(runs: list[Run], statistic: str, start: int | None) -> tuple[float, float]:
-    """The least and the greatest end of an interval from an episode on."""
+def _span(runs: Sequence[Run], statistic: str, start: int | None) -> tuple[float, float]:
+    """The lowest and highest end of an interval from an episode on."""
     ends = []
-    for _, rows in runs:
-        episodes, returns = episodes_by_trial(rows, "return")
-        found = over_trials(returns[:, episodes >= (episodes[0] if start is None else start)], statistic)
-        ends += [found.lower, found.centre, found.upper]
+    for run in runs:
+        episodes, returns = episodes_by_trial(run.rows, "return")
+        band = over_trials(returns[:, episodes >= (episodes[0] if start is None else start)], statistic)
+        ends += [band.lower, band.centre, band.upper]
     return float(np.nanmin(np.concatenate(ends))), float(np.nanmax(np.concatenate(ends)))
 
 
@@ -227,29 +272,29 @@ def _shared_label(shown: list[Look]) -> str:
     if len(shown) == 1:
         return shown[0].label
     agents = dict.fromkeys(look.agent for look in shown)
-    return "; ".join(f"{agent}: {', '.join(x.method for x in shown if x.agent == agent)}" for agent in agents)
+    return "; ".join(f"{agent}: {', '.join(x.method_title for x in shown if x.agent == agent)}" for agent in agents)
 
 
 def _plot_open_share(axes: "Axes", episodes: NDArray[np.int64], share: NDArray[np.float64], look: Look) -> None:
     """The mean over those trials that have regions at the time."""
     has = np.flatnonzero((~np.isnan(share)).any(axis=0))
-    found = [over_trials(share[~np.isnan(share[:, i]), i], "mean") for i in has]
-    ends = (np.array([getattr(one, name) for one in found]) for name in ("centre", "lower", "upper"))
+    bands = [over_trials(share[~np.isnan(share[:, i]), i], "mean") for i in has]
+    ends = (np.array([getattr(band, name) for band in bands]) for name in ("centre", "lower", "upper"))
     plot_interval(axes, episodes[has], Band(*ends), look, some_episodes(episodes[has]))
 
 
-def _plot_share(axes: "Axes", episodes: NDArray[np.int64], found: Band, look: Look) -> None:
-    axes.fill_between(episodes, found.lower, found.upper, step="post", color=look.colour, alpha=0.18, linewidth=0)
-    axes.plot(episodes, found.centre, drawstyle="steps-post", markevery=some_episodes(episodes), **look.line)
+def _plot_share(axes: "Axes", episodes: NDArray[np.int64], band: Band, look: Look) -> None:
+    axes.fill_between(episodes, band.lower, band.upper, step="post", color=look.colour, alpha=0.18, linewidth=0)
+    axes.plot(episodes, band.centre, drawstyle="steps-post", markevery=some_episodes(episodes), **look.line)
 
 
-def _least_trials(runs: list[Run]) -> int:
-    return min(rows["trial"].n_unique() for _, rows in runs)
+def _least_trials(runs: Sequence[Run]) -> int:
+    return min(run.n_trials for run in runs)
 
 
-def _interval_of(runs: list[Run], statistic: str) -> str:
+def _interval_of(runs: Sequence[Run], statistic: str) -> str:
     return name_interval(statistic, _least_trials(runs))
 
 
-def _trials_of(runs: list[Run]) -> str:
-    return count_words([rows["trial"].n_unique() for _, rows in runs])
+def _trials_of(runs: Sequence[Run]) -> str:
+    return count_words([run.n_trials for run in runs])

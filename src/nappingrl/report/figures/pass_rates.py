@@ -1,5 +1,6 @@
 """Figures of pass rates: over the episodes, per novelty, per agent, and as a table in colours."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -7,63 +8,60 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from nappingrl.report.best_control import Run
 from nappingrl.report.figures.curves import EPISODE, some_episodes
 from nappingrl.report.figures.style import (
-    PLAYERS,
     TWO_COLUMNS,
-    Look,
     add_legend,
     count_words,
     episodes_by_trial,
-    is_player,
     legend_entries,
-    looks,
     mark_novelty,
     new_canvas,
     plot_interval,
 )
 from nappingrl.report.intervals import Band, name_interval, over_trials
+from nappingrl.report.looks import SCRIPTED, Look, looks, scripted_entry
 from nappingrl.report.pass_rates import AFTER, ALL, BEFORE, END, WINDOWS, Rate, RunRates, measure_rates
+from nappingrl.report.runs import Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
 FIRST_EPISODE = -20
-"""The first that is shown: trials begin at episodes of their own, and few have more before the novelty."""
+"""First episode shown: trials start at different episodes, and few have more before the novelty."""
 BLOCK = 5
 """Episodes of one point in the panels of single novelties."""
 FIRST_BLOCK = -10
 MOST_BANDS = 4
-"""More runs than this: only those of napping have a band."""
+"""With more runs than this only methods have a band, not baselines or controls."""
 _BARS = {BEFORE: ("#bbbbbb", ""), AFTER: ("#d55e00", "////"), END: ("#0072b2", "")}
 _LIMITS = (-0.04, 1.04)
 
 
-def plot_rates(runs: list[Run]) -> "Canvas":
-    """Pass rate per episode with Wilson's intervals: agents with a network on the left, players on the right.
+def plot_rates(runs: Sequence[Run]) -> "Canvas":
+    """Pass rate per episode with Wilson's intervals: agents with a network on the left, scripted ones on the right.
 
-    The lines of napping are drawn thinly among the players too, to compare them.
+    The methods are drawn thinly among the scripted agents too, to compare them.
     """
     shown = looks(runs)
-    learners = [i for i, (manifest, _) in enumerate(runs) if not is_player(manifest)]
-    players = [i for i in range(len(runs)) if i not in learners]
-    groups = {"agents with a network": learners, PLAYERS: players}
+    trained = [i for i, run in enumerate(runs) if scripted_entry(run.manifest) is None]
+    scripted = [i for i in range(len(runs)) if i not in trained]
+    groups = {"agents with a network": trained, SCRIPTED: scripted}
     groups = {title: members for title, members in groups.items() if members}
     canvas = new_canvas(TWO_COLUMNS, 3.5)
     panels = canvas.subplots(1, len(groups), sharey=True, squeeze=False).ravel()
     for axes, (title, members) in zip(panels, groups.items(), strict=True):
         for place, i in enumerate(members):
             _plot_rate(axes, runs[i], shown[i], place)
-        if members is players:
-            for i in learners:
-                if shown[i].method == "napping":
+        if members is scripted:
+            for i in trained:
+                if shown[i].role == "method":
                     _plot_rate(axes, runs[i], shown[i], None)
         mark_novelty(axes, runs, is_named=False)
         axes.set_title(title if len(groups) > 1 else "")
         axes.set(xlabel=EPISODE, ylim=_LIMITS)
-    counts = [rows["trial"].n_unique() for _, rows in runs]
+    counts = [run.n_trials for run in runs]
     panels[0].set_ylabel(f"{name_interval('rate', min(counts))}\nover {count_words(counts)}")
     add_legend(canvas, panels)
     return canvas
@@ -71,19 +69,19 @@ def plot_rates(runs: list[Run]) -> "Canvas":
 
 def _plot_rate(axes: "Axes", run: Run, look: Look, place: int | None) -> None:
     """A line with its band; without a place among the others: thin and without a band."""
-    episodes, passed = episodes_by_trial(run[1], "return")
+    episodes, passed = episodes_by_trial(run.rows, "return")
     seen = episodes >= FIRST_EPISODE
-    found = over_trials(passed[:, seen], "rate")
+    band = over_trials(passed[:, seen], "rate")
     if place is None:
-        unknown = np.full(found.centre.shape, np.nan)
-        plot_interval(axes, episodes[seen], Band(found.centre, unknown, unknown), replace(look, marker=""))
+        unknown = np.full(band.centre.shape, np.nan)
+        plot_interval(axes, episodes[seen], Band(band.centre, unknown, unknown), replace(look, marker=""))
     else:
-        plot_interval(axes, episodes[seen], found, look, some_episodes(episodes[seen], place))
+        plot_interval(axes, episodes[seen], band, look, some_episodes(episodes[seen], place))
 
 
-def plot_blocks(runs: list[Run]) -> "Canvas":
+def plot_blocks(runs: Sequence[Run]) -> "Canvas":
     """One panel per novelty: the pass rate of five episodes at a time."""
-    names = list(dict.fromkeys(name for _, rows in runs for name in rows["novelty"].unique(maintain_order=True)))
+    names = list(dict.fromkeys(name for run in runs for name in run.novelties))
     n_columns = min(3, len(names))
     n_rows = -(-len(names) // n_columns)
     n_free = n_rows * n_columns - len(names)
@@ -91,12 +89,11 @@ def plot_blocks(runs: list[Run]) -> "Canvas":
     panels = canvas.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False).ravel()
     shown, counts = looks(runs), []
     for axes, name in zip(panels, names, strict=False):
-        for (_, rows), look in zip(runs, shown, strict=True):
-            here = rows.filter(pl.col("novelty") == name)
-            if len(here):
-                counts.append(here["trial"].n_unique())
-                has_band = len(runs) <= MOST_BANDS or look.method == "napping"
-                _plot_block(axes, here, look, has_band)
+        for run, look in zip(runs, shown, strict=True):
+            if name in run.novelties:
+                here = run.where(name)
+                counts.append(here.n_trials)
+                _plot_block(axes, here.rows, look, has_band=len(runs) <= MOST_BANDS or look.role == "method")
         axes.axvline(-0.5, color="#444444", linewidth=0.9)
         axes.set(title=name, ylim=_LIMITS)
     for i, axes in enumerate(panels[: len(names)]):
@@ -105,7 +102,7 @@ def plot_blocks(runs: list[Run]) -> "Canvas":
             axes.tick_params(labelbottom=True)
     for axes in panels[len(names) :]:
         axes.set_axis_off()
-    few = " (band: of napping)" if len(runs) > MOST_BANDS else ""
+    few = " (band: methods only)" if len(runs) > MOST_BANDS else ""
     canvas.supylabel(
         f"{BLOCK} episodes: {name_interval('rate', min(counts))}{few} over {count_words(counts)}", fontsize=8
     )  # fmt: skip
@@ -117,9 +114,9 @@ def plot_blocks(runs: list[Run]) -> "Canvas":
 
 
 def _plot_block(axes: "Axes", rows: pl.DataFrame, look: Look, has_band: bool) -> None:
-    centres, found = in_blocks(rows)
-    unknown = np.full(found.centre.shape, np.nan)
-    plot_interval(axes, centres, found if has_band else Band(found.centre, unknown, unknown), look)
+    centres, band = in_blocks(rows)
+    unknown = np.full(band.centre.shape, np.nan)
+    plot_interval(axes, centres, band if has_band else Band(band.centre, unknown, unknown), look)
 
 
 def in_blocks(rows: pl.DataFrame) -> tuple[NDArray[np.float64], Band]:
@@ -137,7 +134,7 @@ def in_blocks(rows: pl.DataFrame) -> tuple[NDArray[np.float64], Band]:
     return np.array(centres), Band(*ends)
 
 
-def plot_agents(runs: list[Run]) -> "Canvas":
+def plot_agents(runs: Sequence[Run]) -> "Canvas":
     """Three bars per run: before the novelty, right after it, at the end; the best at the end first."""
     rates = sorted(measure_rates(runs), key=lambda run: -_overall(run)[END].value)
     canvas = new_canvas(TWO_COLUMNS, 3.2)
@@ -161,7 +158,7 @@ def plot_agents(runs: list[Run]) -> "Canvas":
     return canvas
 
 
-def plot_asymptotic(runs: list[Run]) -> "Canvas":
+def plot_asymptotic(runs: Sequence[Run]) -> "Canvas":
     """Run x novelty: the pass rate of the last ten episodes, as a number and as a colour."""
     rates = sorted(measure_rates(runs), key=lambda run: -_overall(run)[END].value)
     names = list(dict.fromkeys(name for run in rates for name in run.by_novelty))

@@ -1,5 +1,6 @@
-"""Figures over the values that a novelty drew: the level that a trial ends at, against what it met."""
+"""Figures over the drawn values of a novelty: the final level of a trial against what it met."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -7,25 +8,17 @@ import polars as pl
 from numpy.typing import NDArray
 
 from nappingrl.errors import BadRunError
-from nappingrl.report.best_control import Run
-from nappingrl.report.figures.style import (
-    FAILED,
-    TWO_COLUMNS,
-    Look,
-    add_legend,
-    by_agent,
-    legend_entries,
-    looks,
-    new_canvas,
-)
+from nappingrl.report.figures.style import FAILED, TWO_COLUMNS, add_legend, legend_entries, new_canvas
 from nappingrl.report.intervals import Band, name_interval, over_trials
-from nappingrl.report.summary import LAST, final_levels, is_failed, span_of
+from nappingrl.report.looks import Look, by_agent, looks
+from nappingrl.report.runs import Run
+from nappingrl.report.summary import LAST, is_failed, span_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-NAMES = {
+AXIS_TITLES = {
     "cartpole": {
         "length": "length (half the pole, m)",
         "gravity": "gravity (m/s²)",
@@ -35,37 +28,46 @@ NAMES = {
     },
     "mountaincar": {"force": "force of a push (per step²)", "gravity": "gravity (per step²)"},
 }
-"""Domain -> its drawn parameters, with units."""
-BINS = "bins of equally many trials"
+"""Domain -> parameters with their units; the others are called by their names."""
+BINS = "bins of equal size"
 _TRIALS_PER_BIN, _MOST_BINS, _MOST_LINES = 15, 12, 4
 
 
 def trial_table(run: Run) -> pl.DataFrame:
     """Per trial: its parameters after the novelty, its final level, and whether all its episodes scored the minimum."""
-    manifest, rows = run
-    post = rows.filter(pl.col("episode") >= 0)
-    drawn = post.group_by("trial", maintain_order=True).agg(is_failed(manifest), pl.col("^param_.*$").last())
-    return drawn.join(final_levels(manifest, rows).select("trial", "level"), on="trial", maintain_order="left")
+    post = run.rows.filter(pl.col("episode") >= 0)
+    drawn = post.group_by("trial", maintain_order=True).agg(is_failed(run.manifest), pl.col("^param_.*$").last())
+    return drawn.join(run.levels.select("trial", "level"), on="trial", maintain_order="left")
 
 
-def plot_by_value(runs: list[Run], statistic: str) -> "Canvas":
-    """Final level against the drawn value of each parameter: bins of equally many trials.
+def drawn_parameters(runs: Sequence[Run]) -> list[str]:
+    """The parameters that some trial of these runs changed."""
+    return [
+        name
+        for name, default in runs[0].manifest.parameters.items()
+        if any((run.rows[f"param_{name}"] != default).any() for run in runs if f"param_{name}" in run.rows.columns)
+    ]
+
+
+def plot_by_parameter(runs: Sequence[Run], statistic: str) -> "Canvas":
+    """Final level against the drawn value of each parameter: bins of equal size.
 
     Many runs of several agents: a row of panels per parameter with a column per agent.
     """
-    names = NAMES[str(runs[0][0].spec["domain"])]
+    names = drawn_parameters(runs)
+    if not names:
+        raise BadRunError("no trial of these runs changed a parameter; run them with another novelty")
     agents = by_agent(runs)
     has_columns = len(runs) > _MOST_LINES and len(agents) > 1
-    groups = list(agents.values()) if has_columns else [(runs, looks(runs))]
+    groups = list(agents.values()) if has_columns else [(list(runs), looks(runs))]
     n_columns = len(groups) if has_columns else min(3, len(names))
     n_rows = len(names) if has_columns else -(-len(names) // n_columns)
     canvas = new_canvas(TWO_COLUMNS, (0.3 if n_rows * n_columns > len(names) * len(groups) else 0.7) + 2.0 * n_rows)
     panels = canvas.subplots(n_rows, n_columns, sharey=True, squeeze=False).ravel()
     places = [(name, group) for name in names for group in groups]
-    n_drawn = sum(_plot_value(axes, *place, statistic) for axes, place in zip(panels, places, strict=False))
-    if not n_drawn:
-        raise BadRunError(f"no trial of these runs drew a value of {', '.join(names)}; run them with another novelty")
-    n_least = min(rows["trial"].n_unique() for _, rows in runs)
+    for axes, (name, group) in zip(panels, places, strict=False):
+        _plot_parameter(axes, name, group, statistic)
+    n_least = min(run.n_trials for run in runs)
     for axes in panels[: len(places) : n_columns]:
         axes.set_ylabel(f"return, last {LAST} episodes\n({name_interval(statistic, n_least)})")
     if has_columns:
@@ -80,23 +82,21 @@ def plot_by_value(runs: list[Run], statistic: str) -> "Canvas":
     return canvas
 
 
-def _plot_value(axes: "Axes", name: str, group: tuple[list[Run], list[Look]], statistic: str) -> int:
-    """One panel: runs against the value of one parameter; returns how many trials drew one."""
+def _plot_parameter(axes: "Axes", name: str, group: tuple[list[Run], list[Look]], statistic: str) -> None:
+    """One panel: runs against the drawn values of one parameter."""
     runs, shown = group
-    default, n_drawn = runs[0][0].parameters[name], 0
+    default = runs[0].manifest.parameters[name]
     for i, (run, look) in enumerate(zip(runs, shown, strict=True)):
         drawn = trial_table(run).filter(pl.col(f"param_{name}") != default)
-        n_drawn += len(drawn)
         if len(drawn):
             values, levels = drawn[f"param_{name}"].to_numpy(), drawn["level"].to_numpy()
             _plot_bins(axes, binned(values, levels, statistic), look, i, len(runs))
     _mark_default(axes, default)
-    axes.set_xlabel(NAMES[str(runs[0][0].spec["domain"])][name])
+    axes.set_xlabel(_axis_title(runs[0], name))
     axes.locator_params(axis="x", nbins=5)
-    return n_drawn
 
 
-def plot_map(runs: list[Run]) -> "Canvas":
+def plot_map(runs: Sequence[Run]) -> "Canvas":
     """Force x gravity: a dot per trial, coloured by its final level; failed trials are red crosses."""
     from matplotlib.colors import SymLogNorm
 
@@ -107,22 +107,22 @@ def plot_map(runs: list[Run]) -> "Canvas":
     n_rows = -(-len(runs) // n_columns)
     canvas = new_canvas(TWO_COLUMNS, 0.5 + 2.6 * n_rows)
     panels = canvas.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False).ravel()
-    low, _ = span_of(runs[0][0], *(rows for _, rows in runs))
+    low, _ = span_of(runs[0].manifest, *(run.rows for run in runs))
+    default = runs[0].manifest.parameters
     tables = [trial_table(run) for run in runs]
     best = max(float(table["level"].to_numpy().max()) for table in tables)
     scale = SymLogNorm(linthresh=10, vmin=low, vmax=max(best, low + 1))
-    names = NAMES[str(runs[0][0].spec["domain"])]
     for i, (axes, table, (_, look)) in enumerate(zip(panels, tables, shown, strict=False)):
         dots = _plot_dots(axes, table, scale)
         axes.plot(
-            runs[0][0].parameters["force"], runs[0][0].parameters["gravity"], "*", color="white", markersize=11,
+            default["force"], default["gravity"], "*", color="white", markersize=11,
             markeredgecolor="black", markeredgewidth=0.9, label="default (before the novelty)", zorder=5,
         )  # fmt: skip
         axes.set_title(f"{look.label}: {int(table['failed'].sum())} of {len(table)} trials failed")
         if i % n_columns == 0:
-            axes.set_ylabel(names["gravity"])
+            axes.set_ylabel(_axis_title(runs[0], "gravity"))
         if i + n_columns >= len(runs):
-            axes.set_xlabel(names["force"])
+            axes.set_xlabel(_axis_title(runs[0], "force"))
             axes.tick_params(labelbottom=True)
         axes.locator_params(axis="x", nbins=4)
     for axes in panels[len(runs) :]:
@@ -138,24 +138,28 @@ def plot_map(runs: list[Run]) -> "Canvas":
 def binned(
     values: NDArray[np.float64], levels: NDArray[np.float64], statistic: str
 ) -> tuple[NDArray[np.float64], Band]:
-    """Trials in the order of their value, in bins of equally many: the bins' median values and levels."""
+    """Trials in the order of their value, in bins of equal size: the bins' median values and levels."""
     n_bins = int(np.clip(len(values) // _TRIALS_PER_BIN, 1, _MOST_BINS))
     parts = np.array_split(np.argsort(values, kind="stable"), n_bins)
-    found = [over_trials(levels[part], statistic) for part in parts]
+    bands = [over_trials(levels[part], statistic) for part in parts]
     centres = np.array([np.median(values[part]) for part in parts])
-    return centres, Band(*(np.array([getattr(one, end) for one in found]) for end in ("centre", "lower", "upper")))
+    return centres, Band(*(np.array([getattr(band, end) for band in bands]) for end in ("centre", "lower", "upper")))
 
 
 # ------------------------------------------------------------------------------------------------------------- helpers
 
 
+def _axis_title(run: Run, parameter: str) -> str:
+    return AXIS_TITLES.get(run.domain, {}).get(parameter, parameter)
+
+
 def _plot_bins(axes: "Axes", bins: tuple[NDArray[np.float64], Band], look: Look, place: int, n: int) -> None:
     """Points with error bars; those of several runs stand side by side."""
-    centres, found = bins
+    centres, band = bins
     width = np.diff(centres).min() if len(centres) > 1 else 0.0
     x = centres + (place - (n - 1) / 2) * 0.07 * width
-    axes.vlines(x, found.lower, found.upper, color=look.colour, linewidth=0.8, alpha=0.8)
-    axes.plot(x, found.centre, **look.line)
+    axes.vlines(x, band.lower, band.upper, color=look.colour, linewidth=0.8, alpha=0.8)
+    axes.plot(x, band.centre, **look.line)
 
 
 def _mark_default(axes: "Axes", value: float) -> None:

@@ -1,25 +1,29 @@
-"""One page a person can open: tables, curves to play with, rules, commands, in a single HTML file without network."""
+"""The report page: tables, interactive curves, rules and commands in a single HTML file."""
 
 import base64
 import hashlib
 import json
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import nappingrl
-from nappingrl.errors import BadRunError, MissingExtraError
+from nappingrl.errors import BadRunError, BadSpecError, MissingExtraError, check_name
+from nappingrl.report.figures import STATISTICS, default_statistic, draw_curves
+from nappingrl.report.looks import domain_title, method_look
 from nappingrl.report.page.curves import curve_data
 from nappingrl.report.page.html import resource, text
 from nappingrl.report.page.metrics import measure_runs, metrics_section
-from nappingrl.report.page.rules import TrialRules, rules_section
-from nappingrl.report.page.summary import HEAD, Compared, rerun_section, runs_table, summary_section
-from nappingrl.report.runs import Loaded
+from nappingrl.report.page.rules import TrialRules, find_rules, rules_section
+from nappingrl.report.page.summary import rerun_section, summary_section
+from nappingrl.report.runs import Run, check_one_domain, label_runs
+from nappingrl.report.table import Result, summarise_runs
+from nappingrl.trials.store import make_folder
 
-__all__ = ["HEAD", "Compared", "Content", "plotly_script", "table", "write"]
+__all__ = ["PAGE", "PICTURE", "Content", "write_page", "write_report"]
 
+PAGE, PICTURE = "report.html", "curves.png"
 MAX_BYTES = 10_000_000
-
-table = runs_table
 
 _CONTROLS = """<form id="controls"><fieldset><legend>Curve</legend>
 <label><input type="radio" name="statistic" value="median"> median</label>
@@ -32,8 +36,8 @@ _CONTROLS = """<form id="controls"><fieldset><legend>Curve</legend>
 <figure><div id="plot" role="figure" aria-label="Return per episode of each run, before and after the novelty; the
 table below has the end of each curve in numbers"></div>
 <figcaption>Return per episode over the trials shown. Band: 95 % interval over trials, of the mean (Student's t;
-Wilson's where a return says passed or not) or of the median (order statistics, from 6 trials on). Where trials begin
-at episodes of their own, those are shown that all trials have. Episode 0 is the first after the novelty. Click a name
+Wilson's where a return says passed or not) or of the median (order statistics, from 6 trials on). Where trials start
+at different episodes, only the common ones are shown. Episode 0 is the first after the novelty. Click a name
 to hide or show a run; of many runs the controls are hidden at first.
 </figcaption></figure>
 <div class="scroll" tabindex="0" role="region" aria-label="The trials shown"><table class="ends">
@@ -48,14 +52,14 @@ to hide or show a run; of many runs the controls are hidden at first.
 class Content:
     """What a page is made of."""
 
-    runs: list[Loaded]
-    compared: list[Compared]
+    runs: Sequence[Run]
+    results: Sequence[Result]
     statistic: str = "median"
     command: str = ""
-    """That made the report."""
-    rules: list[TrialRules] = field(default_factory=list)
-    why_no_rules: str = ""
-    """Why the rules of the chosen trial are not there."""
+    """The command that made the report."""
+    rules: Sequence[TrialRules] = ()
+    why_no_rules: Sequence[str] = ()
+    """Why methods show no rules, one line each."""
 
 
 def plotly_script() -> tuple[str, str]:
@@ -68,15 +72,41 @@ def plotly_script() -> tuple[str, str]:
     return str(get_plotlyjs()).replace("\r\n", "\n"), str(__version__)
 
 
-def write(path: Path, content: Content) -> Path:
-    """Write the page. Nothing in it is fetched, and it can be moved."""
+def write_report(
+    runs: Sequence[Run], out: str | Path, *, statistic: str = "", trial: str = "", command: str = ""
+) -> Path:
+    """Write a page about runs of one domain, and a picture of their curves beside it; returns the page.
+
+    Args:
+        runs: Runs of one domain, from `nappingrl.run` or `nappingrl.read_run`.
+        out: Folder of the page (report.html) and the picture (curves.png).
+        statistic: median or mean over trials; default: median, or mean where a return is passed or not.
+        trial: Number or id of the trial whose rules are shown, or "none"; default: the one with the median final level.
+        command: How to make the report again, shown on the page.
+    """
+    if statistic:
+        check_name("statistic", statistic, STATISTICS)
+    if not runs:
+        raise BadSpecError("no run given; give at least one run")
+    plotly_script()
+    check_one_domain(runs)
+    runs, folder = label_runs(runs), Path(out)
+    statistic = statistic or default_statistic(runs)
+    rules, why = find_rules(runs, trial)
+    make_folder(folder)
+    draw_curves(runs, folder / PICTURE, statistic)
+    return write_page(folder / PAGE, Content(runs, summarise_runs(runs), statistic, command, rules, why))
+
+
+def write_page(path: Path, content: Content) -> Path:
+    """Write the page: one HTML file that fetches nothing."""
     plotly, version = plotly_script()
     data = curve_data(content.runs, content.statistic)
     left_out = ", ".join(data["left_out"])
     curves = _CONTROLS + (f"<p>Left out to keep the page small: split by {text(left_out)}.</p>" if left_out else "")
     made_with = f"nappingrl {nappingrl.__version__} and plotly {version}"
     sections = {
-        "Summary": summary_section(content.runs, content.compared),
+        "Summary": summary_section(content.runs, content.results),
         "Curves": curves,
         "Metrics": metrics_section(content.runs, measure_runs(content.runs)),
         "Rules": rules_section(content.rules, content.why_no_rules),
@@ -89,9 +119,8 @@ def write(path: Path, content: Content) -> Path:
     return path
 
 
-def _title(runs: list[Loaded]) -> str:
-    spec = runs[0].manifest.spec
-    return f"{spec['domain']}: " + ", ".join(dict.fromkeys(str(run.manifest.spec["method"]) for run in runs))
+def _title(runs: Sequence[Run]) -> str:
+    return f"{domain_title(runs[0].domain)}: " + ", ".join(dict.fromkeys(method_look(run.method)[0] for run in runs))
 
 
 def _assemble(title: str, sections: dict[str, str], data: str, plotly: str) -> str:

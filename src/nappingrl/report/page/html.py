@@ -1,11 +1,11 @@
-"""Small pieces of HTML. Everything that comes from outside goes through `text`."""
+"""Small pieces of HTML. Everything from outside goes through `text`."""
 
 import html
 import math
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
 
-from nappingrl.report.statistics import Interval
+from nappingrl.report.intervals import Interval
 
 ONE_TRIAL = "one trial: no interval"
 FEW_TRIALS = "too few trials: no interval"
@@ -45,7 +45,7 @@ def items(lines: Iterable[str], kind: str = "") -> str:
 
 
 def number(value: float, digits: int) -> str:
-    """A number with so many digits after the point, and no minus before a zero."""
+    """A number with this many decimals, and no minus before a zero."""
     return f"{round(value, digits) + 0.0:.{digits}f}"
 
 
@@ -66,7 +66,7 @@ def span(interval: Interval | None, digits: int, n: int, is_share: bool = False)
 
 
 def decimals(*values: float) -> int:
-    """As many digits after the point as numbers of this size deserve."""
+    """A readable number of decimals for numbers of this size."""
     size = max(map(abs, values))
     return 0 if size >= 1000 else 1 if size >= 100 else 2 if size >= 10 else 3
 

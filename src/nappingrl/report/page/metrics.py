@@ -1,15 +1,15 @@
 """The table of metrics of a page: every metric of every run with its interval, or why it has none."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 
 from nappingrl.errors import BadRunError
-from nappingrl.report.measure import Metric, Metrics, measure, read_trials
+from nappingrl.report.compute import Metric, Metrics, compute_metrics
+from nappingrl.report.intervals import mean_interval, rate_interval
 from nappingrl.report.page.html import decimals, items, number, span, table, text
-from nappingrl.report.runs import Loaded
-from nappingrl.report.statistics import mean_t, rate_wilson
+from nappingrl.report.runs import Run
 from nappingrl.report.summary import span_of
 
 _DRAWS = ("domain", "novelty", "seed", "strength", "protocol")
@@ -23,13 +23,13 @@ _BASE_SUM_0 = "the frozen agent has performance 0 in these episodes"
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a reader should know of a metric."""
+    """What a reader should know about a metric."""
 
     words: str
     needs: tuple[str, ...] = ()
-    """Runs beside it that it is computed from: frozen, random, oracle."""
+    """Other runs that it needs: frozen, random, oracle."""
     undefined: str = "not defined for any trial"
-    """Why it can lack a value although those runs are there."""
+    """Why it can lack a value although it has those runs."""
     is_share: bool = False
     """0 or 1 per trial."""
 
@@ -75,14 +75,14 @@ GROUPS: dict[str, dict[str, About]] = {
                                       "only one episode follows the novelty"),
         "adaptive_efficiency": About("environment steps until the curve stays near its final level", (),
                                      "no trial ends near its final level"),
-        "oracle_regret": About("mean performance after the novelty that the ceiling has and the run has not",
+        "oracle_regret": About("mean performance after the novelty that the oracle has and the run lacks",
                                ("oracle",)),
     },
     "The paper's own": {
         "last10_return": About("return of the last ten episodes"),
-        "last10_won": About("share of the last ten episodes won", (), "nobody knows when an episode is won"),
+        "last10_won": About("share of the last ten episodes won", (), "the domain does not say when an episode is won"),
         "failed": About("share of trials with all episodes after the novelty at the minimum return", (),
-                        "nobody knows the minimum return", is_share=True),
+                        "the domain has no minimum return", is_share=True),
         "failed_removed": About("of the trials that the frozen agent fails: the share that this run does not", _FROZEN,
                                 "the frozen agent fails no trial", is_share=True),
     },
@@ -94,56 +94,52 @@ FAILED_CUT = About(
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The metrics of a run, and why the runs are not there that some of them need."""
+    """The metrics of a run, and why runs that some of them need are missing."""
 
     metrics: Metrics
     lacking: dict[str, str]
 
 
-def measure_runs(runs: list[Loaded]) -> list[Measured]:
-    """Every run with the frozen, random and oracle runs on its draws, as far as they are among the runs."""
-    found = []
+def measure_runs(runs: Sequence[Run]) -> list[Measured]:
+    """The metrics of every run, with the frozen, random and oracle runs on its draws where there are any."""
+    measured = []
     span = span_of(runs[0].manifest, *(run.rows for run in runs))
     for run in runs:
         lacking: dict[str, str] = {}
         beside = {method: _beside(run, runs, method, lacking) for method in ("frozen", "random", "oracle")}
-        metrics = measure(
-            run.manifest, run.rows, beside["frozen"], random=beside["random"], oracle=beside["oracle"], span=span
-        )  # fmt: skip
-        found.append(Measured(metrics, lacking))
-    return found
+        metrics = compute_metrics(run, beside["frozen"], random=beside["random"], oracle=beside["oracle"], span=span)
+        measured.append(Measured(metrics, lacking))
+    return measured
 
 
-def _beside(run: Loaded, runs: list[Loaded], method: str, lacking: dict[str, str]) -> pl.DataFrame | None:
-    """The rows of that method on the same draws; where there are none, the reason goes into `lacking`."""
+def _beside(run: Run, runs: Sequence[Run], method: str, lacking: dict[str, str]) -> Run | None:
+    """The run of that method on the same draws; where there is none, the reason goes into `lacking`."""
     named = f"{method} --detector given" if method == "random" else method
     lacking[method] = f"needs a run of --method {named} on the same draws" + (
         " with the same agent" if method == "frozen" else ""
     )
     keys = (*_DRAWS, "agent") if method == "frozen" else _DRAWS
-    ours = read_trials(run.rows)
     for other in runs:
-        spec = other.manifest.spec
-        if spec["method"] != method or any(spec[key] != run.manifest.spec[key] for key in keys):
+        if other.method != method or any(other.spec[key] != run.spec[key] for key in keys):
             continue
         if method == "frozen" and other.manifest.agent_sha256 != run.manifest.agent_sha256:
             continue
-        if method == "random" and spec["detector"] != "given":
-            note = f"; the random run here acts as the agent until {spec['detector']} detects the novelty"
+        if method == "random" and other.spec["detector"] != "given":
+            note = f"; the random run here acts as the agent until {other.spec['detector']} detects the novelty"
             lacking[method] = lacking[method].removesuffix(note) + note
             continue
         try:
-            read_trials(other.rows, ours)
+            other.in_order_of(run)
         except BadRunError:
             lacking[method] = f"the {method} run here lacks trials of this run, or met other novelties"
             continue
         del lacking[method]
-        return other.rows
+        return other
     return None
 
 
-def metrics_section(runs: list[Loaded], measured: list[Measured]) -> str:
-    """The tables, the reasons of what is n/a, and the notes on how it was computed."""
+def metrics_section(runs: Sequence[Run], measured: list[Measured]) -> str:
+    """The tables, the reasons for every n/a, and notes on how they were computed."""
     reasons: list[str] = []
     parts = []
     for title, group in GROUPS.items():
@@ -152,7 +148,7 @@ def metrics_section(runs: list[Loaded], measured: list[Measured]) -> str:
             lines.append(_cut_line(measured, reasons))
         head = ["metric", "better", *(text(run.label) for run in runs)]
         parts.append(table(title, head, lines, "metrics"))
-    notes = dict.fromkeys(note for one in measured for note in one.metrics.notes)
+    notes = dict.fromkeys(note for entry in measured for note in entry.metrics.notes)
     footnotes = "".join(f"<li id='na-{i}'>{text(reason)}</li>" for i, reason in enumerate(reasons, 1))
     why = f"<h3>Not available (n/a)</h3><ol class='notes'>{footnotes}</ol>" if reasons else ""
     return (
@@ -185,7 +181,7 @@ def _cell(metric: Metric, about: About, lacking: dict[str, str], reasons: list[s
     if metric.value is None:
         return _absent(about, lacking, reasons)
     is_share = about.is_share and bool(np.isin(values, (0.0, 1.0)).all())
-    interval = rate_wilson(values) if is_share else mean_t(values)
+    interval = rate_interval(values) if is_share else mean_interval(values)
     digits = decimals(metric.value, *((interval.low, interval.high) if interval else ()))
     some = f"<small>of {len(values)} of {n} trials</small>" if len(values) < n else ""
     return f"{number(metric.value, digits)} {span(interval, digits, len(values))}{some}"

@@ -29,7 +29,7 @@ from nappingrl.domains.angrybirds.server.supervise import MOST_LINES, Patience, 
 from nappingrl.domains.angrybirds.server.trial_plan import LevelSet, Plan, Source, Trial, one_trial
 from nappingrl.domains.angrybirds.server.unfinished import MISSING, UnfinishedPlan
 from nappingrl.errors import BadSpecError
-from nappingrl.report.runs import load_runs
+from nappingrl.report.runs import read_runs
 from nappingrl.trials.science_birds import external_trial
 from nappingrl.trials.spec import RunSpec, TrialSpec
 from nappingrl.trials.store import RunFolder
@@ -313,7 +313,7 @@ def test_a_node_agent_plays_a_whole_trial(napping: Napping) -> None:
     assert run.read()["level"].to_list() == [
         source.name for source in external_trial("taller-slingshot", 3, 3, 3, 0).training.sources
     ]
-    assert [loaded.gap for loaded in load_runs([Path("o/run")])] == [""]
+    assert [loaded.gap for loaded in read_runs([Path("o/run")])] == [""]
 
 
 def test_a_java_agent_plays_in_a_temporary_folder(napping: Napping, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
-"""How a claim is judged: the claim, the runs it is judged on, and what they say."""
+"""How a claim of the paper is judged: the claim, the runs as evidence, and the finding."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,9 +8,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from nappingrl.errors import BadRunError
-from nappingrl.report.best_control import Run
-from nappingrl.report.statistics import Interval, mean_t, pair
-from nappingrl.report.summary import final_levels
+from nappingrl.report.intervals import Interval, mean_interval, pair
+from nappingrl.report.runs import Run
 
 Floats = NDArray[np.float64]
 HOLDS, FAILS, NOT_RUN = "holds", "does not hold", "not run"
@@ -18,7 +17,7 @@ HOLDS, FAILS, NOT_RUN = "holds", "does not hold", "not run"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What our runs say about a claim."""
+    """The outcome of a claim in our runs."""
 
     status: str
     ours: str = "-"
@@ -26,32 +25,32 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence of the paper, and how it is judged."""
+    """A claim of the paper, and how it is judged."""
 
     domain: str
     text: str
     criterion: str
-    """When it counts as holding."""
-    judge: "Callable[[Book], Finding]"
+    """When it holds."""
+    judge: "Callable[[Evidence], Finding]"
 
 
 class MissingRunError(Exception):
-    """A claim needs a run, or episodes or draws of one, that is not there."""
+    """A claim needs a run, episodes or draws that are missing."""
 
 
-class Book:
-    """The runs that claims are judged on, one of each domain, agent and method."""
+class Evidence:
+    """The runs that claims are judged on, one per domain, agent and method."""
 
-    def __init__(self, runs: list[Run]) -> None:
+    def __init__(self, runs: Sequence[Run]) -> None:
         self.runs: dict[tuple[str, str, str], Run] = {}
-        for manifest, rows in runs:
-            key = (manifest.spec["domain"], manifest.spec["agent"], manifest.spec["method"])
+        for run in runs:
+            key = (run.domain, str(run.spec["agent"]), run.method)
             if key in self.runs:
                 raise BadRunError(
-                    f"more than one run of '{manifest.label}'; claims need one of each domain, agent and method: "
+                    f"more than one run of '{run.manifest.label}'; claims need one of each domain, agent and method: "
                     "give a folder with fewer runs"
                 )
-            self.runs[key] = manifest, rows
+            self.runs[key] = run
 
     def run(self, domain: str, agent: str, method: str) -> Run:
         """One run; raises where it is missing."""
@@ -62,16 +61,16 @@ class Book:
 
     def levels(self, domain: str, agent: str, method: str) -> pl.DataFrame:
         """The final level of each trial, with the drawn parameters."""
-        manifest, rows = self.run(domain, agent, method)
-        drawn = rows.filter(pl.col("episode") == 0).select("trial", pl.col("^param_.*$"))
-        return final_levels(manifest, rows).join(drawn, on="trial", maintain_order="left")
+        run = self.run(domain, agent, method)
+        drawn = run.rows.filter(pl.col("episode") == 0).select("trial", pl.col("^param_.*$"))
+        return run.levels.join(drawn, on="trial", maintain_order="left")
 
     def gain(self, domain: str, agent: str, method: str, from_: tuple[int, int], to: tuple[int, int]) -> Floats:
         """Per trial: mean return of the episodes `to` minus that of the episodes `from_` (both inclusive).
 
         Raises where the run's protocol has no such episodes.
         """
-        _, rows = self.run(domain, agent, method)
+        rows = self.run(domain, agent, method).rows
         value, episode = pl.col("return"), pl.col("episode")
         both = rows.group_by("trial", maintain_order=True).agg(
             value.filter(episode.is_between(*to)).mean().alias("to"),
@@ -96,41 +95,41 @@ def paired(first: pl.DataFrame, second: pl.DataFrame) -> Floats:
     return pair(first, second, "level").difference
 
 
-def judge(claims: list[Claim], runs: list[Run]) -> list[tuple[Claim, Finding]]:
-    """Every claim with what the runs say."""
-    book = Book(runs)
-    return [(claim, _judge(claim, book)) for claim in claims]
+def judge(claims: Sequence[Claim], runs: Sequence[Run]) -> list[tuple[Claim, Finding]]:
+    """Every claim with its finding in these runs."""
+    evidence = Evidence(runs)
+    return [(claim, _judge(claim, evidence)) for claim in claims]
 
 
-def _judge(claim: Claim, book: Book) -> Finding:
+def _judge(claim: Claim, evidence: Evidence) -> Finding:
     try:
-        return claim.judge(book)
+        return claim.judge(evidence)
     except MissingRunError:
         return Finding(NOT_RUN)
 
 
-def finding_of(is_true: bool, ours: str) -> Finding:
+def make_finding(is_true: bool, ours: str) -> Finding:
     """A judgement with our figures."""
     return Finding(HOLDS if is_true else FAILS, ours)
 
 
-def words(found: Interval | None, values: Floats, digits: int = 2) -> str:
+def describe_mean(interval: Interval | None, values: Floats, digits: int = 2) -> str:
     """A mean and its interval."""
-    if found is None:
+    if interval is None:
         return f"{values.mean():.{digits}f} (one trial: no interval)"
-    return f"{found.value:.{digits}f} ({found.low:.{digits}f} to {found.high:.{digits}f})"
+    return f"{interval.value:.{digits}f} ({interval.low:.{digits}f} to {interval.high:.{digits}f})"
 
 
-def leads(domain: str, first: str, second: str, novelties: tuple[str, ...]) -> Callable[[Book], Finding]:
+def outperforms(domain: str, first: str, second: str, novelties: tuple[str, ...]) -> Callable[[Evidence], Finding]:
     """One agent with NAPPING ends above the other, in each of these novelties ("": over all)."""
 
-    def fn(book: Book) -> Finding:
+    def judge_claim(evidence: Evidence) -> Finding:
         parts, holds = [], True
         for novelty in novelties:
-            difference = book.difference(domain, (first, "napping"), (second, "napping"), novelty)
-            found = mean_t(difference)
-            holds &= found is not None and found.low > 0
-            parts.append(f"{novelty or 'all'} {words(found, difference)}")
-        return finding_of(holds, f"{first} minus {second}: " + "; ".join(parts))
+            difference = evidence.difference(domain, (first, "napping"), (second, "napping"), novelty)
+            interval = mean_interval(difference)
+            holds &= interval is not None and interval.low > 0
+            parts.append(f"{novelty or 'all'} {describe_mean(interval, difference)}")
+        return make_finding(holds, f"{first} minus {second}: " + "; ".join(parts))
 
-    return fn
+    return judge_claim

@@ -1,0 +1,67 @@
+"""The table of runs that `napping run` and `napping report` print, as rows of text."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nappingrl.errors import BadRunError
+from nappingrl.report.best_control import best_control
+from nappingrl.report.runs import Comparison, Run
+from nappingrl.report.summary import Summary
+
+HEAD = ("run", "trials", "before", "episode 0", "last 10", "solved", "failed", "regions", "over its best control")
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A run in numbers, and how it compares with its best control."""
+
+    label: str
+    summary: Summary
+    best_control: Comparison | None = None
+    """None: there is no control beside it."""
+
+
+def summarise_runs(runs: Sequence[Run]) -> list[Result]:
+    """Every run in numbers, beside its best control among these runs."""
+    return [Result(run.label, run.summary(), _best_control(run, runs)) for run in runs]
+
+
+def _best_control(run: Run, runs: Sequence[Run]) -> Comparison | None:
+    try:
+        return best_control(run, runs)
+    except BadRunError:  # partial runs without a trial in common
+        return None
+
+
+def runs_table(results: Sequence[Result]) -> list[tuple[str, ...]]:
+    """The runs as rows of text, under HEAD."""
+    return [_row(result) for result in results]
+
+
+def table_digits(return_range: tuple[float, float] | None) -> int:
+    """Digits of a return in the table of runs."""
+    return 1 if return_range is not None and return_range[1] - return_range[0] > 10 else 2
+
+
+def _row(result: Result) -> tuple[str, ...]:
+    s = result.summary
+    digits = table_digits(s.return_range)
+    return (
+        result.label,
+        str(s.trials * len(s.by_novelty)) + (f" ({s.diverged} diverged)" if s.diverged else ""),
+        "-" if s.pre_mean is None else f"{s.pre_mean:.{digits}f}",
+        f"{s.mean[0]:.{digits}f}",
+        f"{s.last10_mean:.{digits}f}",
+        "-" if s.solved is None else f"{s.solved:.0%}",
+        "-" if s.failed is None else str(s.failed),
+        f"{s.regions_mean:.0f}",
+        _verdict(result, digits),
+    )
+
+
+def _verdict(result: Result, digits: int) -> str:
+    if result.summary.role != "method":
+        return result.summary.role
+    if result.best_control is None:
+        return "no control run beside it"
+    return result.best_control.describe(digits)

@@ -18,7 +18,7 @@ from nappingrl.domains.angrybirds.aiming import Targets, to_world
 from nappingrl.domains.angrybirds.domain import AngryBirds
 from nappingrl.domains.angrybirds.ground_truth.state import ground_truth
 from nappingrl.domains.angrybirds.levels.templates import TEMPLATES, make_level
-from nappingrl.domains.angrybirds.novelties import PAPER, make_change
+from nappingrl.domains.angrybirds.novelties import PAPER_NOVELTIES, make_change
 from nappingrl.domains.angrybirds.physics.world import World
 from nappingrl.domains.angrybirds.pictures.picture import draw
 
@@ -87,7 +87,7 @@ def main() -> None:
     args = parser.parse_args()
     print("| novelty | what changed | frozen: passed, most frequent shot | NAPPING: last 10 passed | its principles |")
     print("|---|---|---|---|---|")
-    for name in [args.novelty] if args.novelty else PAPER:
+    for name in [args.novelty] if args.novelty else PAPER_NOVELTIES:
         params = {"template": 1.0 + list(TEMPLATES).index(name), name.replace("-", "_"): 1.0}
         _, frozen, shots = trial(name, args.agent, "never", params, args.episodes)
         agent, won, _ = trial(name, args.agent, "given", params, args.episodes)

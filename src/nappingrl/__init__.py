@@ -53,7 +53,7 @@ for _domain, _id, _steps in (
     )
 register(
     "nappingrl/AngryBirds-v0",
-    entry_point="nappingrl.domains.angrybirds.env:BirdsEnv",
+    entry_point="nappingrl.domains.angrybirds.env:AngryBirdsEnv",
     vector_entry_point="nappingrl.domains.as_env:DomainVectorEnv",
     max_episode_steps=5,
     kwargs={"domain": "angrybirds"},

@@ -10,7 +10,7 @@ from nappingrl.cli.argv import line
 from nappingrl.cli.console import progress
 from nappingrl.domains.angrybirds.levels import files
 from nappingrl.domains.angrybirds.levels.templates import TEMPLATES, make_level
-from nappingrl.domains.angrybirds.novelties import KINDS, make_change
+from nappingrl.domains.angrybirds.novelties import NOVELTIES, make_change
 from nappingrl.domains.angrybirds.physics.scene import Level, Scene
 from nappingrl.domains.angrybirds.physics.world import World
 from nappingrl.domains.angrybirds.pictures.sheet import contact_sheet
@@ -90,7 +90,7 @@ class Levels:
         make_folder(self.out)
         n_files = 0
         for template, level in levels:
-            changed = KINDS[template](1.0).level(level) if self.novelty else level
+            changed = NOVELTIES[template](1.0).level(level) if self.novelty else level
             files.write(level, self.out / f"{level.name}.xml")
             n_files += 1
             if changed != level:
@@ -102,5 +102,5 @@ class Levels:
 
 def _describe(novelty: str) -> str:
     """What a novelty does."""
-    words = (KINDS[novelty].__doc__ or "").splitlines()[0].rstrip(".").partition(";")[0]
+    words = (NOVELTIES[novelty].__doc__ or "").splitlines()[0].rstrip(".").partition(";")[0]
     return words[:1].lower() + words[1:]

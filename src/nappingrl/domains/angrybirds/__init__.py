@@ -1,1 +1,1 @@
-"""Angry Birds: an own physics world after the public facts about Science Birds."""
+"""Angry Birds: a physics of our own after the published facts about Science Birds."""

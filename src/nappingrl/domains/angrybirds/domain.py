@@ -10,7 +10,7 @@ from nappingrl.domains.angrybirds import aiming as aim
 from nappingrl.domains.angrybirds import layout
 from nappingrl.domains.angrybirds.ground_truth.state import ground_truth
 from nappingrl.domains.angrybirds.levels.templates import LEVELS, TEMPLATES, make_level
-from nappingrl.domains.angrybirds.novelties import KINDS, PAPER, make_change
+from nappingrl.domains.angrybirds.novelties import NOVELTIES, PAPER_NOVELTIES, make_change
 from nappingrl.domains.base import Domain
 from nappingrl.domains.canvas import Canvas
 from nappingrl.errors import BadSpecError
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PRESET = "phyq"
 PLANNER = "official"
-"""The planner that turns an action into a shot: the one the paper means."""
+"""The planner that turns an action into a shot: the paper's."""
 ANY_TEMPLATE = 0.0
 
 
@@ -32,9 +32,9 @@ def _parameter(novelty: str) -> str:
 
 
 def _novelty(name: str) -> Novelty:
-    """Full strength, on the levels of its own template where it has one; all trial long, so that only it changes."""
+    """A novelty at full strength; the whole trial uses the levels of its template, so that nothing else changes."""
     setting = {"template": 1.0 + list(TEMPLATES).index(name)} if name in TEMPLATES else {}
-    words = (KINDS[name].__doc__ or "").splitlines()[0].rstrip(".")
+    words = (NOVELTIES[name].__doc__ or "").splitlines()[0].rstrip(".")
     return Novelty(name, {_parameter(name): (1.0, 1.0)}, words, setting)
 
 
@@ -47,7 +47,7 @@ def _goals(obs: Observations, action: Actions, obs2: Observations, reward: Float
 
 
 def _at_the_first(obs: Observations) -> Actions:
-    """Straight at the first object, which is a pig where there is one."""
+    """Aim low at the first object, which is a pig if there is one."""
     return np.full(len(obs), aim.join(0, 0, 0))
 
 
@@ -85,7 +85,7 @@ def _describe(observation: NDArray[np.floating[Any]]) -> str:
 
 
 class AngryBirds(Domain):
-    """A batch of levels, each with a world of its own."""
+    """A batch of levels, each in its own world."""
 
     spec = DomainSpec(
         observation_low=np.full(layout.N_OBSERVATIONS, -4.0, np.float32),
@@ -103,10 +103,10 @@ class AngryBirds(Domain):
         return_limits=(0.7, inf),
         won=_won,
         solved=Solved("return", 0.8),
-        parameters={"template": ANY_TEMPLATE} | {_parameter(name): 0.0 for name in KINDS},
+        parameters={"template": ANY_TEMPLATE} | {_parameter(name): 0.0 for name in NOVELTIES},
         n_reset_draws=2,
         frames_per_second=2,
-        novelties={name: _novelty(name) for name in PAPER},
+        novelties={name: _novelty(name) for name in PAPER_NOVELTIES},
         scores={score.name: score for score in _SCORES},
         controllers={score.name: _at_the_first for score in _SCORES},
         defaults=Defaults(
@@ -118,45 +118,47 @@ class AngryBirds(Domain):
     def __init__(self, n: int, spec: DomainSpec | None = None) -> None:
         super().__init__(n, spec)
         self.levels = (0, LEVELS)
-        """Which numbers of each template may come, from-to; a training may keep some for later."""
+        """Range of level numbers per template; training can hold some out."""
         self.plays_out = False
-        """Whether a won level goes on until nothing moves, as its points need; who only asks for the win saves it."""
+        """Whether a won level continues until nothing moves: needed for the score, not for the outcome."""
         self._worlds: list[World | None] = [None] * n
         self._targets = [aim.Targets() for _ in range(n)]
         self._observations = np.zeros((n, layout.N_OBSERVATIONS), np.float32)
 
     def reset(self, rows: Rows, uniforms: Floats) -> None:
-        """A level of the row's template, or of any; changed parameters take effect here."""
+        """Load a level of each row's template, or of a random one; changed parameters take effect here."""
         from nappingrl.domains.angrybirds.physics.world import World
 
-        names, (first, last) = list(TEMPLATES), self.levels
+        names = list(TEMPLATES)
+        first, last = self.levels
         for row, (which, number) in zip(rows.tolist(), uniforms.tolist(), strict=True):
             parameters = dict(zip(self.spec.parameters, self._parameters[row].tolist(), strict=True))
             template = parameters.pop("template")
             if template not in range(len(names) + 1):
                 raise BadSpecError(f"template {template:g} of angrybirds; allowed: 0 (any), 1 to {len(names)}")
             name = names[int(template) - 1] if template else names[int(which * len(names))]
-            strengths = {name: parameters[_parameter(name)] for name in KINDS}
-            self._worlds[row] = World(
-                make_level(name, first + int(number * (last - first))), PRESET, make_change(strengths)
-            )
+            strengths = {name: parameters[_parameter(name)] for name in NOVELTIES}
+            level = make_level(name, first + int(number * (last - first)))
+            self._worlds[row] = World(level, PRESET, make_change(strengths))
             self._targets[row] = aim.Targets()
-            self._look(row)
+            self._update_observation(row)
 
     def observe(self, rows: Rows) -> Observations:
-        """All objects that can be aimed at, the slingshot, the birds, and how much is left to destroy."""
+        """The observations of some rows; see `layout`."""
         return self._observations[rows]
 
     def step(self, rows: Rows, actions: Actions) -> tuple[Floats, Flags]:
-        """One shot each, until nothing moves. A shot at what is not there goes nowhere, but the bird is gone."""
-        rewards, terminated = np.zeros(len(rows)), np.zeros(len(rows), np.bool_)
+        """Shoot once in each row and wait until nothing moves. A shot at an empty slot wastes the bird."""
+        rewards = np.zeros(len(rows))
+        terminated = np.zeros(len(rows), np.bool_)
         for m, (row, action) in enumerate(zip(rows.tolist(), actions.tolist(), strict=True)):
             world = self.world(row)
             shot = self._targets[row].aim(action, PLANNER, world.level.camera.scale)
             release = aim.to_world(shot.release, world.level.camera, world.view)
             world.shoot(release, shot.tap_ms, until_won=not self.plays_out)
-            self._look(row)
-            rewards[m], terminated[m] = world.status == "won", world.status != "playing"
+            self._update_observation(row)
+            rewards[m] = world.status == "won"
+            terminated[m] = world.status != "playing"
         return rewards, terminated
 
     def world(self, row: int) -> "World":
@@ -166,13 +168,13 @@ class AngryBirds(Domain):
             raise BadSpecError(f"world {row} of angrybirds has no level yet: call reset first")
         return world
 
-    def _look(self, row: int) -> None:
+    def _update_observation(self, row: int) -> None:
         world = self.world(row)
         self._targets[row].update(ground_truth(world.scene()))
         self._observations[row] = self._targets[row].observe(world.pigs_left, world.goals_left)
 
     def draw(self, row: int, canvas: Canvas) -> None:
-        """The screen."""
+        """Draw the screen."""
         from nappingrl.domains.angrybirds.pictures.picture import draw
 
         canvas.image(draw(self.world(row).scene()))

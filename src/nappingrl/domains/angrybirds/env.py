@@ -14,11 +14,11 @@ from nappingrl.errors import check_name
 REWARDS = ("pigs", "win", "score")
 
 
-class BirdsEnv(DomainEnv):
-    """One level at a time; `info["action_mask"]` tells which actions aim at something that is there.
+class AngryBirdsEnv(DomainEnv):
+    """One level per episode; `info["action_mask"]` tells which actions aim at an existing object.
 
-    `reward` is what a step gives: pigs destroyed by the shot ("pigs"), 1 for the shot that wins the level ("win"), or
-    the points of the game in thousands ("score"). `levels` are the numbers of the levels that may come, from-to.
+    `reward` selects the reward of a step: pigs destroyed by the shot ("pigs"), 1 for the shot that wins the level
+    ("win"), or the points of the game in thousands ("score"). `levels` is the range of level numbers.
     """
 
     domain: AngryBirds
@@ -42,8 +42,8 @@ class BirdsEnv(DomainEnv):
 
     def _info(self, observation: Array) -> dict[str, Any]:
         world = self.domain.world(0)
-        told = {"status": world.status, "score": world.score, "level": world.level.name}
-        return super()._info(observation) | told
+        level_info = {"status": world.status, "score": world.score, "level": world.level.name}
+        return super()._info(observation) | level_info
 
     def render(self) -> NDArray[np.uint8] | None:
         """The screen as an array of 480 x 640, or in a window."""

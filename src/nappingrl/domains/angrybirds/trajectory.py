@@ -1,4 +1,4 @@
-"""From a target to a release point: exactly by the flight of this world, or as the official planner does."""
+"""Planners from a target to a release point: exact for our physics, or the published approximation."""
 
 from math import acos, cos, hypot, inf, pi, sin, sqrt
 
@@ -6,7 +6,7 @@ from nappingrl.domains.angrybirds.physics.scene import GRAVITY, LAUNCH_SPEED, Bo
 from nappingrl.errors import check_name
 
 FALL = 0.48 * GRAVITY
-"""A bird feels this much of the world's gravity."""
+"""Gravity of a bird, a share of the world's."""
 LOW, HIGH = 0, 1
 _STEEPEST = 0.49 * pi
 _GRID = 256
@@ -14,7 +14,7 @@ _TIME_UNIT_MS = 815
 
 
 def flight_height(angle: float, x: float) -> float:
-    """Height over the sling's origin at which a full shot passes x units right of it; -inf where it never does."""
+    """Height above the sling's origin of a full shot at x units right of it; -inf if it never gets there."""
     ahead = x + cos(angle)
     if ahead < 0 or cos(angle) <= 0:
         return -inf
@@ -23,11 +23,11 @@ def flight_height(angle: float, x: float) -> float:
 
 
 def exact_angles(x: float, y: float) -> tuple[float, ...]:
-    """Launch angles (low first, then high) whose flight passes x right of and y above the origin, in units."""
+    """Launch angles, low then high, of the flights through a point x right of and y above the origin."""
     grid = [-_STEEPEST + 2 * _STEEPEST * i / _GRID for i in range(_GRID + 1)]
     errors = [flight_height(angle, x) - y for angle in grid]
-    known = [(i, i + 1) for i in range(_GRID) if -inf not in (errors[i], errors[i + 1])]
-    crossings = [(a, b) for a, b in known if (errors[a] < 0) != (errors[b] < 0)]
+    pairs = [(i, i + 1) for i in range(_GRID) if -inf not in (errors[i], errors[i + 1])]
+    crossings = [(a, b) for a, b in pairs if (errors[a] < 0) != (errors[b] < 0)]
     return tuple(_bisect(grid[a], grid[b], x, y) for a, b in crossings)
 
 
@@ -43,13 +43,13 @@ def _bisect(low: float, high: float, x: float, y: float) -> float:
 
 
 class ExactPlanner:
-    """Solves the flight of this world, given where its origin is on the screen and the scale of the view."""
+    """Solves the flight of our physics, given the origin on the screen and the scale of the view."""
 
     def __init__(self, origin: Point, scale: float) -> None:
         self._origin, self._scale = origin, scale
 
     def angle(self, target: Point, trajectory: int) -> float | None:
-        """The launch angle in radians; None if the target cannot be reached that way."""
+        """The launch angle in radians; None if the target is out of reach."""
         x, y = (target[0] - self._origin[0]) / self._scale, (self._origin[1] - target[1]) / self._scale
         roots = exact_angles(x, y)
         if not roots:
@@ -57,20 +57,19 @@ class ExactPlanner:
         return roots[0] if trajectory == LOW else roots[-1]
 
     def release(self, angle: float) -> Point:
-        """Where on the screen to let go; far out, so that rounding to pixels does not matter."""
+        """The release point on the screen; far out, so that rounding to pixels does not matter."""
         return round(self._origin[0] - 400 * cos(angle)), round(self._origin[1] + 400 * sin(angle))
 
     def tap_ms(self, target: Point, angle: float, percent: float) -> int:
-        """When the bird has done this share of the way in x."""
+        """Time at which the bird has covered this share of the distance in x."""
         x = (target[0] - self._origin[0]) / self._scale
         return max(0, round(1000 * (percent / 100 * x + cos(angle)) / (LAUNCH_SPEED * cos(angle))))
 
 
 class OfficialPlanner:
-    """The published approximation: everything, gravity and speed too, is read off the slingshot's box.
+    """The published approximation, which derives everything from the slingshot's box, even gravity and speed.
 
-    Its faults are kept: an empirical correction of the angle, and a target that needs a downward shot is shot at
-    upwards.
+    Its flaws are kept: an empirical correction of the angle, and upward shots at targets that need a downward shot.
     """
 
     def __init__(self, sling: Box) -> None:
@@ -93,12 +92,12 @@ class OfficialPlanner:
         return acos(sqrt(cos_squared)) + (1e-4 if trajectory == LOW else 5e-5) * distance
 
     def release(self, angle: float) -> Point:
-        """Where on the screen to let go."""
+        """The release point on the screen."""
         length = 5 * self._sling.height
         return int(self.reference[0] - length * cos(angle)), int(self.reference[1] + length * sin(angle))
 
     def tap_ms(self, target: Point, angle: float, percent: float) -> int:
-        """When the bird has done this share of the way in x."""
+        """Time at which the bird has covered this share of the distance in x."""
         if not percent:
             return 0
         tap_x = self._sling.left + percent / 100 * (target[0] - self._sling.left)
@@ -114,13 +113,13 @@ TAP_PERCENT = {
     "black": (0, 0),
     "blue": (65, 84),
 }
-"""Where on its way the naive agent taps a bird, from-to."""
+"""Interval of the flight in which the naive agent taps a bird, in percent."""
 
 PLANNERS = ("exact", "official")
 
 
 def make_planner(name: str, sling: Box, scale: float) -> ExactPlanner | OfficialPlanner:
-    """A planner by name, from the slingshot's box on the screen and the pixels per unit."""
+    """Make a planner from the slingshot's box on the screen and the pixels per unit."""
     check_name("planner", name, PLANNERS)
     if name == "official":
         return OfficialPlanner(sling)

@@ -15,9 +15,9 @@ from nappingrl.domains.angrybirds.levels.placement import (
     Along,
     Boxes,
     Pick,
+    PlacementRule,
     Reach,
     ReachLine,
-    Rule,
     low_left,
     low_right,
 )
@@ -233,7 +233,7 @@ def test_bad_requests_give_one_clear_line() -> None:
     with pytest.raises(BadSpecError, match="'empty' has no first stone SquareHole"):
         generate(Level("empty", ("BirdRed",), ()), "3_1_1", rng)
     with pytest.raises(BadSpecError, match="no place for template 'shelf'"):
-        generate(TEMPLATE, "mine", rng, Rule(where=ReachLine(0.0, 1.0, 50.0, 60.0)))
+        generate(TEMPLATE, "mine", rng, PlacementRule(where=ReachLine(0.0, 1.0, 50.0, 60.0)))
     with pytest.raises(BadSpecError, match="n is -1"):
         generate_many(TEMPLATE, "1_1_1", -1, 0)
 

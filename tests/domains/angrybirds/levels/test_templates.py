@@ -9,7 +9,7 @@ import pytest
 from nappingrl.domains.angrybirds.aiming import ACTION_NAMES, Targets, join, split, to_world
 from nappingrl.domains.angrybirds.ground_truth.state import ground_truth
 from nappingrl.domains.angrybirds.levels.templates import LEVELS, TEMPLATES, make_level
-from nappingrl.domains.angrybirds.novelties import PAPER, make_change
+from nappingrl.domains.angrybirds.novelties import PAPER_NOVELTIES, make_change
 from nappingrl.domains.angrybirds.physics.scene import GROUND
 from nappingrl.domains.angrybirds.physics.world import World
 from nappingrl.errors import BadSpecError
@@ -53,7 +53,7 @@ def usual(name: str) -> tuple[int, ...]:
 
 
 def test_there_is_one_for_each_of_the_paper_s_novelties() -> None:
-    assert tuple(TEMPLATES) == PAPER
+    assert tuple(TEMPLATES) == PAPER_NOVELTIES
     assert LEVELS == 350
 
 

@@ -9,7 +9,7 @@ from domains.angrybirds.birds_range import ORIGIN, STEP, Log, ahead, level, plat
 from nappingrl.domains.angrybirds.aiming import to_world
 from nappingrl.domains.angrybirds.ground_truth.state import boxes, features_of, ground_truth, sling_box
 from nappingrl.domains.angrybirds.levels.templates import make_level
-from nappingrl.domains.angrybirds.novelties import KINDS, PAPER, make_change
+from nappingrl.domains.angrybirds.novelties import NOVELTIES, PAPER_NOVELTIES, make_change
 from nappingrl.domains.angrybirds.physics.scene import Item, Level
 from nappingrl.domains.angrybirds.physics.world import World
 from nappingrl.domains.angrybirds.pictures import picture
@@ -36,16 +36,16 @@ def geometries(log: Log) -> list[dict[str, Any]]:
 
 
 def test_the_paper_s_seven() -> None:
-    assert PAPER == (
+    assert PAPER_NOVELTIES == (
         "green-egg", "bone", "taller-slingshot", "pig-color", "circumcircle", "floating-wood", "bird-likes-pig",
     )  # fmt: skip
-    assert len(KINDS) == 14
+    assert len(NOVELTIES) == 14
 
 
 # Nothing at strength 0 -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", NOVELTIES)
 def test_strength_0_changes_nothing(name: str) -> None:
     start = level(
         *ahead("block", "SquareHole", 2.0, "wood"), Item("block", "SquareHole", -5, -3.08, material="ice"),
@@ -329,7 +329,7 @@ def test_several_at_once() -> None:
     assert log.world.goals_left == 2
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", NOVELTIES)
 @pytest.mark.parametrize("preset", ["phyq", "sailon"])
 def test_a_changed_level_can_be_played(name: str, preset: str) -> None:
     world = World(make_level("bone", 3), preset, make_change({name: 1.0}))

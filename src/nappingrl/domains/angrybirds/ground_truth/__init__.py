@@ -1,1 +1,1 @@
-"""The ground truth of a level as the original game reports it."""
+"""The ground truth: the objects of a scene as the original game reports them, in JSON, and its reader."""

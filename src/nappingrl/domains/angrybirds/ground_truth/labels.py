@@ -1,4 +1,4 @@
-"""What the ground truth calls things."""
+"""Labels of objects in the ground truth."""
 
 import re
 
@@ -6,12 +6,12 @@ from nappingrl.domains.angrybirds.physics.scene import BIRDS, BLOCKS, NOVEL, PIG
 
 GROUND, SLINGSHOT, TRAJECTORY = "Ground", "Slingshot", "Trajectory"
 OBJECT = "Object"
-"""Everything else, in normal mode."""
+"""Label of all other objects, outside developer mode."""
 NOVEL_OBJECT = "novel_object"
 
 
 def _stem(type_: str) -> str:
-    """RectFat -> rect_fat; the game shortens triangle to triang, and puts the kind before the type."""
+    """RectFat -> rect_fat; the game shortens triangle to triang, and prefixes pigs."""
     words = "_".join(re.findall("[A-Z][a-z]+", type_)).lower().replace("triangle", "triang")
     return f"pig_{words}" if type_ in PIGS else words
 
@@ -20,7 +20,7 @@ _STEMS = {type_: _stem(type_) for type_ in BIRDS + PIGS + BLOCKS}
 
 
 def damage_stage(thing: Thing) -> int:
-    """1 (whole) to 4: the next stage begins at 3/5, 2/5 and 1/5 of the full life."""
+    """Stage of damage, 1 (intact) to 4; the next stage begins at 3/5, 2/5 and 1/5 of the full life."""
     life, full = thing.life, thing.full_life
     if life >= full or life > 0.6 * full:
         return 1
@@ -28,7 +28,7 @@ def damage_stage(thing: Thing) -> int:
 
 
 def label(thing: Thing) -> str:
-    """The name of the picture that shows it now, as developer mode tells; the egg's is ours: "Egg"."""
+    """The label in developer mode: the name of the current sprite; "Egg" is our choice for the egg."""
     if thing.type in NOVEL:
         return NOVEL_OBJECT
     stem = _STEMS.get(thing.type)

@@ -1,6 +1,6 @@
-"""The shapes that the ground truth reports: as big as the pictures of the game, with as many corners.
+"""The outlines in the ground truth.
 
-Sizes and numbers of corners are those of the game, the courses of the lines are our own.
+Sizes and numbers of corners are those of the game's sprites; the shapes are our own.
 """
 
 from functools import cache
@@ -17,18 +17,18 @@ HOLE = 0.46
 
 
 def _arc(n: int, x: float, y: float, radius: float, start: float, end: float) -> list[Point]:
-    """Points on an arc about (x, y), both ends included; angles in radians against the clock."""
+    """Points on an arc around (x, y), with both ends; angles in radians, counterclockwise."""
     angles = [start + (end - start) * i / (n - 1) for i in range(n)]
     return [(x + radius * cos(angle), y + radius * sin(angle)) for angle in angles]
 
 
 def _disc(n: int) -> list[Point]:
-    """A regular polygon, the first corner at the top."""
+    """A regular polygon with a corner at the top."""
     return [(cos(pi / 2 + tau * i / n), sin(pi / 2 + tau * i / n)) for i in range(n)]
 
 
 def _fitted(points: list[Point], width: float, height: float) -> Contour:
-    """Stretched and moved so that it fills a box about (0, 0)."""
+    """Scale and move points so that they fill a box around (0, 0)."""
     xs, ys = [x for x, _ in points], [y for _, y in points]
     left, bottom, wide, high = min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)
     return tuple(((x - left) / wide * width - width / 2, (y - bottom) / high * height - height / 2) for x, y in points)
@@ -74,7 +74,7 @@ _SHAPES: dict[str, list[Point]] = {
         *_arc(3, 0.8, 0.15, 0.2, 0, 1.1 * pi),
     ],
 }
-"""In any units; what is not here is a box."""
+"""Outlines in arbitrary units; all other types are boxes."""
 
 _HOLES: dict[str, Contour] = {
     "SquareHole": tuple((x * HOLE / 2, y * HOLE / 2) for x, y in _BOX),
@@ -84,14 +84,14 @@ _HOLES: dict[str, Contour] = {
 
 @cache
 def rings(type_: str) -> tuple[Contour, ...]:
-    """The outline of a type about (0, 0), upright, in world units: the outer ring, then holes."""
+    """The upright outline of a type around (0, 0) in world units: the outer ring, then holes."""
     check_name("type of object", type_, SPRITE_SIZES)
     outer = _fitted(_SHAPES.get(type_, _BOX), *SPRITE_SIZES[type_])
     return (outer, _HOLES[type_]) if type_ in _HOLES else (outer,)
 
 
 def contours(thing: Thing) -> tuple[Contour, ...]:
-    """The outline of a thing where it is now, in world units: the outer ring, then holes; not closed."""
+    """The outline of an object in world units: the outer ring, then holes; not closed."""
     x, y, c, s = thing.x, thing.y, cos(thing.angle), sin(thing.angle)
     a, b = c * thing.scale_x, -s * thing.scale_y
     d, e = s * thing.scale_x, c * thing.scale_y

@@ -1,8 +1,8 @@
-"""Our own colours: the shades of the pictures, the colour maps of the ground truth, and how those are read back.
+"""Colours: the shades of pictures, the colour maps of the ground truth, and their classifier.
 
-A colour map is a list of (colour, share); a colour is 8 bits, RRRGGGBB. Each map holds only colours that the published
-colour classifier is known to read as that class when they stand alone. Its scores are linear in the shares, so it
-reads every mixture of them right as well.
+A colour map is a list of (colour, share); a colour has 8 bits, RRRGGGBB. Each map contains only colours that the
+published classifier assigns to that class on their own. Its scores are linear in the shares, so it classifies every
+mixture of them correctly, too.
 """
 
 from collections.abc import Mapping
@@ -16,26 +16,26 @@ Rgb = tuple[int, int, int]
 ColourMap = tuple[tuple[int, float], ...]
 
 FARTHEST = 0.9
-"""A map is unknown if it is farther than this from all of ours; with half of the shares agreeing it is 1."""
+"""A map farther than this from all known ones is unknown; if half of the shares agree, the distance is 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shades:
-    """What a colour looks like in a picture."""
+    """The shades of a colour in a picture."""
 
     base: Rgb
     light: Rgb
     dark: Rgb
     line: Rgb
     accent: Rgb
-    """Of larger parts: belly, snout, band."""
+    """Larger parts: belly, snout, band."""
     mark: Rgb
-    """Of the smallest parts: beak, nostril, knot, letter."""
+    """Smallest parts: beak, nostril, knot, letter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Paint:
-    """One colour of `Thing.colour`."""
+    """Colour map and shades of one colour."""
 
     colour_map: ColourMap
     shades: Shades
@@ -93,18 +93,18 @@ PAINTS: Mapping[str, Paint] = MappingProxyType(
         ),
     }
 )
-"""By `Thing.colour`. No public map is known for "bone": its colours are neutral and nobody else's."""
+"""By `Thing.colour`. No map is published for "bone"; its colours are neutral and unique."""
 
 
 def paint(colour: str) -> Paint:
-    """What a colour looks like."""
+    """The paint of a colour."""
     if colour not in PAINTS:
         check_name("colour", colour, PAINTS)
     return PAINTS[colour]
 
 
 def gray(code: int) -> int:
-    """The gray that is as bright as an 8-bit colour, itself in 8 bits.
+    """The 8-bit gray of the same brightness as an 8-bit colour.
 
     Examples:
         >>> [gray(code) for code in (0, 255, 125, 136)]
@@ -118,7 +118,7 @@ def gray(code: int) -> int:
 
 @lru_cache(maxsize=1024)
 def grayed(colour_map: ColourMap) -> ColourMap:
-    """A colour map without its colours; grays that coincide are added up."""
+    """A colour map in gray; shares of equal grays are added."""
     shares: dict[int, float] = {}
     for code, share in colour_map:
         shares[gray(code)] = shares.get(gray(code), 0.0) + share
@@ -126,14 +126,14 @@ def grayed(colour_map: ColourMap) -> ColourMap:
 
 
 def distance(one: ColourMap, other: ColourMap) -> float:
-    """Sum of the differences of the shares: 0 for the same map, 2 for maps without a common colour."""
+    """Sum of absolute differences of the shares: 0 for equal maps, 2 for maps without a common colour."""
     first, second = dict(one), dict(other)
     return sum(abs(first.get(code, 0.0) - second.get(code, 0.0)) for code in first | second)
 
 
 @lru_cache(maxsize=1024)
 def classify(colour_map: ColourMap) -> str:
-    """The colour whose map is nearest; "unknown" if none is near.
+    """The colour with the nearest map; "unknown" if all are far.
 
     Examples:
         >>> classify(((125, 0.79), (84, 0.21)))

@@ -13,13 +13,13 @@ _INDEX = {name: i for i, name in enumerate(CHANNELS)}
 
 
 def raster(truth: GroundTruth) -> NDArray[np.float32]:
-    """The upright boxes of all objects, filled with ones: (12, 120, 160), channels as in `CHANNELS`.
+    """The boxes of all objects as filled rectangles, (12, 120, 160) float32, channels as in `CHANNELS`.
 
-    The channel is that of the colour; a colour that is none of them goes to "tnt", as the published classifier does
-    with colours it does not know. The bins lie between the points of linspace(0, 640, 160) and linspace(0, 480, 120),
-    the upper point belonging to the bin: the last row and the last column stay empty. A box fills the bins of both its
-    corners and all between. Two habits of the published reader are left out: a coordinate beyond the screen is
-    clipped to it here and does not take the bin of the object before; and platforms are seen in developer mode too.
+    The colour selects the channel; unknown colours go to "tnt", as in the published classifier. The bins lie between
+    the points of linspace(0, 640, 160) and linspace(0, 480, 120) and include their upper point, so the last row and the
+    last column stay empty. A box fills the bins from corner to corner. Two quirks of the published reader are left
+    out: coordinates beyond the screen are clipped (there they take the bin of the previous object), and platforms are
+    included in developer mode, too.
     """
     picture = np.zeros((len(CHANNELS), ROWS, COLUMNS), np.float32)
     _fill(picture[0], sling_box(truth))
@@ -36,6 +36,6 @@ def _fill(channel: NDArray[np.float32], box: Box) -> None:
 
 
 def _bin(value: float, size: int, n_points: int) -> int:
-    """The bin of a coordinate: its lower point is less, its upper point is not."""
+    """The bin of a coordinate; bins exclude their lower and include their upper point."""
     place = int(-(-value * (n_points - 1) // size)) - 1
     return min(max(place, 0), n_points - 2)

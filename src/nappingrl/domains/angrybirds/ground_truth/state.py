@@ -1,4 +1,4 @@
-"""The ground truth: what agents are told about a scene, as JSON; and how our own agents read it."""
+"""The ground truth of a scene as JSON, and its reader."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ from nappingrl.domains.angrybirds.physics.scene import GROUND, PIXELS, Box, Came
 from nappingrl.errors import BadObservationError
 
 FLOAT_MAX = 3.4028234663852886e38
-"""The life of what cannot be destroyed."""
+"""Life of objects that cannot be destroyed."""
 TAIL = b"     "
-"""Readers drop the last five bytes of what comes over the wire."""
+"""Clients drop the last five bytes of a reply."""
 GROUND_ID, SLING_ID, TRAJECTORY_ID = -2147483647, -2147483646, 2147483647
-"""Far from those of things."""
+"""Outside the range of object ids."""
 COLOUR_NOISE = 0.01
-"""Each share changes by up to this part of itself."""
+"""Largest relative change of a share."""
 
 GroundTruth = list[dict[str, Any]]
 Pixel = list[int]
@@ -36,9 +36,9 @@ def ground_truth(scene: Scene, dev: bool = True, noise: np.random.Generator | No
     """A list with one FeatureCollection; y points down, the origin is the top left corner of the screen.
 
     Args:
-        scene: What there is.
-        dev: Developer mode: labels tell what a thing is, and how much life it has.
-        noise: Where the noise is drawn from; without it there is none.
+        scene: The scene to report.
+        dev: Developer mode: labels tell what an object is, and `currentLife` its life.
+        noise: Source of noise; None for an exact ground truth.
     """
     screen = _Screen(scene.camera, scene.view)
     features = [screen.ground(), screen.sling(scene, dev)]
@@ -65,7 +65,7 @@ def ground_truth(scene: Scene, dev: bool = True, noise: np.random.Generator | No
 
 
 def payload(scene: Scene, dev: bool = True, noise: np.random.Generator | None = None) -> bytes:
-    """The ground truth as it goes over the wire."""
+    """The ground truth in wire format."""
     return msgspec.json.encode(ground_truth(scene, dev, noise)) + TAIL
 
 
@@ -74,7 +74,7 @@ def _feature(geometry: dict[str, Any], properties: dict[str, Any]) -> dict[str, 
 
 
 def _shifts(n: int, noise: np.random.Generator) -> list[Shift]:
-    """By how many pixels each of n things or points is moved: a clamped normal length in any direction."""
+    """Random shifts in pixels of n objects or points: a clamped normal length in a uniform direction."""
     lengths = np.clip(0.5 + 0.5 * noise.standard_normal(n), 0, 1).tolist()
     angles = noise.uniform(0, tau, n).tolist()
     return [(round(far * cos(way)), round(far * sin(way))) for far, way in zip(lengths, angles, strict=True)]
@@ -92,7 +92,7 @@ def _colours(thing: Thing, view: View, wobble: list[float] | None) -> list[dict[
 
 
 class _Screen:
-    """From the world to whole pixels, in the view of a scene."""
+    """Converts world units to whole pixels of the (possibly rotated) screen."""
 
     def __init__(self, camera: Camera, view: View) -> None:
         self._scale = camera.scale
@@ -102,20 +102,20 @@ class _Screen:
         self._ground_row = self._pixel(0.0, GROUND)[1]
 
     def _pixel(self, x: float, y: float) -> Pixel:
-        """Before the screen is turned."""
+        """A pixel before rotation."""
         return [round(self._left + x * self._scale), round(self._top - y * self._scale)]
 
     def _turned(self, pixel: Pixel) -> Pixel:
         return [_WIDTH - pixel[0], _HEIGHT - pixel[1]] if self._is_turned else pixel
 
     def ground(self) -> dict[str, Any]:
-        """No shape, only the row of its surface."""
+        """The ground: no shape, only the row of its surface."""
         row = self._turned([0, self._ground_row])[1]
         properties = {"id": str(GROUND_ID), "label": GROUND_LABEL, "colormap": [], "yindex": row}
         return _feature({}, properties)
 
     def sling(self, scene: Scene, dev: bool) -> dict[str, Any]:
-        """Bottom left, top left, top right, bottom right of its box."""
+        """The slingshot: bottom left, top left, top right and bottom right of its box."""
         sling = scene.sling
         left, bottom = self._pixel(sling.left, sling.bottom)
         right, top = self._pixel(sling.right, sling.top)
@@ -130,7 +130,7 @@ class _Screen:
         return _feature(geometry, properties)
 
     def trajectory(self, dots: Contour, noise: np.random.Generator | None) -> dict[str, Any]:
-        """The dots of the last flight, each with a noise of its own."""
+        """The dots of the last flight, with independent noise."""
         pixels = [self._pixel(x, y) for x, y in dots]
         if noise is not None:
             moves = _shifts(len(pixels), noise)
@@ -139,7 +139,7 @@ class _Screen:
         return _feature(geometry, {"id": str(TRAJECTORY_ID), "label": TRAJECTORY, "colormap": []})
 
     def thing(self, thing: Thing, shift: Shift | None) -> dict[str, Any] | None:
-        """The outline of a thing or the circle about it; None if it is outside the screen or under the ground."""
+        """The outline of an object or the circle around it; None if it is off the screen or under the ground."""
         left, top, scale = self._left, self._top, self._scale
         shape = contours(thing)
         rings = [[[round(left + x * scale), round(top - y * scale)] for x, y in ring] for ring in shape]
@@ -154,7 +154,7 @@ class _Screen:
         return self._polygon(rings)
 
     def _is_outside(self, ring: list[Pixel]) -> bool:
-        """Whether all corners are beyond one and the same edge, or below the ground."""
+        """Whether all corners are beyond the same edge of the screen, or below the ground."""
         xs, ys = [x for x, _ in ring], [y for _, y in ring]
         bottom = min(_HEIGHT, self._ground_row)
         return max(xs) <= 0 or min(xs) >= _WIDTH or max(ys) <= 0 or min(ys) >= bottom
@@ -165,13 +165,13 @@ class _Screen:
         return {"type": "Polygon", "coordinates": rings}
 
     def _circle(self, x: float, y: float, radius: float, shift: Shift) -> dict[str, Any]:
-        """Our own form of it: the game's is not public."""
+        """A circle in a format of our own: the game's is not published."""
         pixel = self._pixel(x, y)
         centre = self._turned([pixel[0] + shift[0], pixel[1] + shift[1]])
         return {"type": "Circle", "center": centre, "radius": round(radius * self._scale)}
 
 
-# The reader's side ---------------------------------------------------------------------------------------------------
+# Reader --------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,12 +181,12 @@ class SeenObject:
     id: int
     label: str
     colour: str
-    """As in `Thing.colour`, judged by the colour map; or "unknown"."""
+    """As in `Thing.colour`, classified by the colour map, or "unknown"."""
     box: Box
 
 
 def boxes(truth: GroundTruth) -> list[SeenObject]:
-    """All objects of a ground truth in its order, without the ground, the slingshot and the trajectory."""
+    """All objects of a ground truth in order, without ground, slingshot and trajectory."""
     seen = []
     for feature in features_of(truth):
         properties = feature["properties"]
@@ -198,7 +198,7 @@ def boxes(truth: GroundTruth) -> list[SeenObject]:
 
 
 def sling_box(truth: GroundTruth) -> Box:
-    """The upright box around the slingshot."""
+    """The box around the slingshot."""
     for feature in features_of(truth):
         if feature["properties"]["label"] == SLINGSHOT:
             return _box(feature)
@@ -206,7 +206,7 @@ def sling_box(truth: GroundTruth) -> Box:
 
 
 def features_of(truth: GroundTruth) -> list[dict[str, Any]]:
-    """The features of the one collection in a ground truth."""
+    """The features of a ground truth."""
     if len(truth) != 1 or truth[0].get("type") != "FeatureCollection":
         raise BadObservationError(f"a ground truth is a list with one FeatureCollection, not {str(truth)[:60]}")
     features: list[dict[str, Any]] = truth[0]["features"]
@@ -215,12 +215,12 @@ def features_of(truth: GroundTruth) -> list[dict[str, Any]]:
 
 def _box(feature: dict[str, Any]) -> Box:
     geometry = feature["geometry"]
-    kind = geometry.get("type")
-    if kind == "Polygon":
+    shape = geometry.get("type")
+    if shape == "Polygon":
         ring = geometry["coordinates"][0]
         xs, ys = [x for x, _ in ring], [y for _, y in ring]
         return Box(min(xs), min(ys), max(xs), max(ys))
-    if kind == "Circle":
+    if shape == "Circle":
         (x, y), radius = geometry["center"], geometry["radius"]
         return Box(x - radius, y - radius, x + radius, y + radius)
-    raise BadObservationError(f"object {feature['properties']['id']} is a '{kind}'; allowed: Polygon, Circle")
+    raise BadObservationError(f"object {feature['properties']['id']} is a '{shape}'; allowed: Polygon, Circle")

@@ -1,1 +1,1 @@
-"""Levels: files, templates, tasks, placement."""
+"""Levels: files, our own templates, and tasks generated from templates."""

@@ -1,7 +1,7 @@
-"""Level files of Science Birds: a reader that takes them as sloppy as they are, and a writer of clean ones.
+"""Level files of Science Birds: a tolerant reader and a strict writer.
 
-Real files declare an encoding they do not have, leave elements open and put blanks where XML has none, so that a
-strict parser refuses them. They are read here tag by tag: nesting does not matter, and no entity is ever resolved.
+Real files declare a wrong encoding, leave elements open and put spaces where XML allows none, so a strict parser
+refuses them. They are read tag by tag here: nesting does not matter, and entities are never resolved.
 """
 
 import codecs
@@ -19,11 +19,11 @@ MAX_ITEMS = 1000
 MAX_TAGS = 5 * MAX_ITEMS
 MAX_BIRDS = 100
 MAX_NUMBER = 1e4
-"""No coordinate, angle, scale or width is larger."""
+"""Limit of coordinates, angles, scales and widths."""
 MAX_WIDTH = 100
 
 _ITEMS = {"block": "Block", "pig": "Pig", "tnt": "TNT", "platform": "Platform"}
-"""Kind of an item -> its element."""
+"""Element by kind of item."""
 _TYPES = {"block": (*BLOCKS, *NOVEL), "pig": PIGS, "tnt": ("TNT",), "platform": ("Platform",)}
 _ONCE = ("Level", "Camera", "Score", "Birds", "Slingshot", "assetBundle", "GameObjects")
 _ELEMENTS = {name.lower(): name for name in (*_ONCE, "Bird", *_ITEMS.values())}
@@ -43,14 +43,14 @@ _ENCODINGS = (
     (b"\0<", "utf-16-be"),
     (b"", "utf-8"),
 )
-"""How a file begins -> how it is encoded."""
+"""First bytes of a file and its encoding."""
 
 
 def read(path: Path, skip_unknown: bool = False) -> Level:
-    """The level in a file, named like the file; `skip_unknown` leaves out elements that this world does not have.
+    """Read a level, named like its file; `skip_unknown` ignores unknown elements.
 
     Raises:
-        NappingError: if it is not a level that can be played here; one line says why and where.
+        NappingError: If the level cannot be played; the message says why and where.
     """
     path = Path(path)
     if not path.is_file():
@@ -70,7 +70,7 @@ def read(path: Path, skip_unknown: bool = False) -> Level:
 
 
 def parse(text: str, name: str, skip_unknown: bool = False) -> Level:
-    """The level that a text describes.
+    """Parse the text of a level file.
 
     Examples:
         >>> parse("<Level width ='2'><Camera x='0'><Bird type='BirdRed'/></Level>", "tiny").birds
@@ -107,7 +107,7 @@ def parse(text: str, name: str, skip_unknown: bool = False) -> Level:
 
 
 def text_of(level: Level) -> str:
-    """What a file of this level says: well-formed XML; every number is read back to the last bit."""
+    """The level as well-formed XML; numbers are read back exactly."""
     where = f"level '{level.name}'"
     _check_frame(level, where)
     for bird in level.birds:
@@ -134,13 +134,13 @@ def text_of(level: Level) -> str:
 
 
 def write(level: Level, path: Path) -> None:
-    """Write a level to a file; `read` gives it back if the file is named like the level."""
+    """Write a level; `read` restores it if the file is named like the level."""
     Path(path).write_text(text_of(level), encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True)
 class _Tag:
-    """One tag: its element, where it stands, and its attributes by their names in small letters."""
+    """One tag: its element, its position, and its attributes by lower-case name."""
 
     element: str
     where: str
@@ -160,7 +160,7 @@ class _Tag:
 
 
 def _tags(text: str, where: str) -> Iterator[_Tag]:
-    """All tags in their order. Each character is looked at a fixed number of times, whatever the text."""
+    """All tags in order, in linear time."""
     at, line, n_tags = 0, 1, 0
     while (start := text.find("<", at)) >= 0:
         line += text.count("\n", at, start)
@@ -180,7 +180,7 @@ def _tags(text: str, where: str) -> Iterator[_Tag]:
 
 
 def _attributes(text: str, where: str) -> dict[str, str]:
-    """Name -> value; everything between the name of a tag and its end must be such pairs."""
+    """The attributes of a tag by lower-case name; the text must contain nothing else."""
     attributes: dict[str, str] = {}
     text = text.strip()
     at = 0
@@ -220,7 +220,7 @@ def _item(tag: _Tag) -> Item:
 
 
 def _framed(name: str, birds: Sequence[str], items: Sequence[Item], singles: Mapping[str, _Tag]) -> Level:
-    """What stands in the level, in the frame of those elements that a level has once (or not at all)."""
+    """Build the level; elements that occur at most once have defaults."""
     nothing = _Tag("", "", {})
     frame, camera, sling = (singles.get(element, nothing) for element in ("Level", "Camera", "Slingshot"))
     usual = Level(name, (), ())
@@ -268,7 +268,7 @@ def _check_item(item: Item, where: str) -> None:
 
 def _check_numbers(where: str, **values: float) -> None:
     for name, value in values.items():
-        if not abs(value) <= MAX_NUMBER:  # nor is it so for nan
+        if not abs(value) <= MAX_NUMBER:  # also refuses nan
             raise BadSpecError(f"{where}: {name} is {value:g}; it must lie within +-{MAX_NUMBER:g}")
 
 
@@ -306,6 +306,6 @@ def _item_element(item: Item) -> str:
 
 
 def _shown(text: str) -> str:
-    """The beginning of a text, fit for one line."""
+    """The beginning of a text, on one line."""
     short = " ".join(text[:200].split())
     return short if len(short) <= 40 else short[:40] + "..."

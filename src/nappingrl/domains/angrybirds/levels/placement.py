@@ -1,4 +1,4 @@
-"""Where the anchor of a task may lie: what birds can reach, and the rule of each template of the Phy-Q benchmark."""
+"""Where the anchor of a task may lie: the reach of birds, and the placement rule of each Phy-Q template."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -12,22 +12,22 @@ from nappingrl.domains.angrybirds.trajectory import FALL
 from nappingrl.errors import BadSpecError, check_name
 
 LEFT, RIGHT = -9.960, 9.397
-"""Between these a bird can reach the ground, with the slingshot of the benchmark."""
+"""Range of x in which a bird can reach the ground, with the slingshot of the benchmark."""
 _RANGE = LAUNCH_SPEED**2 / FALL
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What a bird can hit from a slingshot: all that lies below the envelope of its flights.
+    """The reach of a slingshot: everything below the envelope of its flights.
 
-    A bird launched at the angle a starts one unit behind the origin, so that x to the right of the origin it is
-    x tan a - (x / cos a + 1)^2 / (2 R) above it, with R = v^2 / g. That is highest where x tan a + sin a = R.
+    A bird launched at the angle a starts one unit behind the origin. At x to the right of the origin its height is
+    x tan a - (x / cos a + 1)^2 / (2 R) with R = v^2 / g, which is highest where x tan a + sin a = R.
     """
 
     sling: Point
 
     def height(self, x: float) -> float:
-        """The highest point above x that a bird can hit; x must lie to the right of the slingshot.
+        """The highest point that a bird can hit at x, which must lie right of the slingshot.
 
         Examples:
             >>> round(Reach((-12.0, -2.5)).height(9.445), 2)
@@ -40,12 +40,12 @@ class Reach:
                 f"x is {-x:g} left of where birds are launched; only what lies right of it can be reached"
             )
         angle = atan(_RANGE / x)
-        for _ in range(12):  # each is at least 30 times as near as the last
+        for _ in range(12):  # each iteration reduces the error at least 30 times
             angle = atan((_RANGE - sin(angle)) / x)
         return y0 + x * tan(angle) - (x / cos(angle) + 1) ** 2 / (2 * _RANGE)
 
     def farthest(self, y: float) -> float:
-        """The last x at which a bird can hit something as high as y."""
+        """The largest x at which a bird can hit a point of height y."""
         near, far = self.sling[0], self.sling[0] + 2 * _RANGE
         for _ in range(60):
             middle = (near + far) / 2
@@ -54,29 +54,29 @@ class Reach:
 
 
 class Sampling(Protocol):
-    """How a place for the anchor is drawn; None: this draw came to nothing, try again."""
+    """Draws positions for the anchor."""
 
     def draw(self, rng: np.random.Generator, reach: Reach, anchor: Point) -> Point | None:
-        """A new place for the anchor, which is at `anchor` in the template."""
+        """A new position of the anchor, which the template has at `anchor`; None if this draw failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Along:
-    """Sideways only; with a height, not farther than a bird can hit something as high."""
+    """Move sideways only; with a height, not beyond the reach at that height."""
 
     x0: float
     x1: float
     height: float | None = None
 
     def draw(self, rng: np.random.Generator, reach: Reach, anchor: Point) -> Point | None:
-        """With x uniform."""
+        """Draw x uniformly."""
         x1 = self.x1 if self.height is None else min(self.x1, reach.farthest(self.height))
         return (rng.uniform(self.x0, x1), anchor[1]) if self.x0 < x1 else None
 
 
 @dataclass(frozen=True, slots=True)
 class ReachLine:
-    """A box, as far as it lies below the line of what can be reached."""
+    """The part of a box that is within reach."""
 
     x0: float
     x1: float
@@ -84,7 +84,7 @@ class ReachLine:
     y1: float
 
     def draw(self, rng: np.random.Generator, reach: Reach, anchor: Point) -> Point | None:
-        """With x uniform, then y uniform up to the line."""
+        """Draw x uniformly, then y uniformly up to the reach."""
         x = rng.uniform(self.x0, self.x1)
         y1 = min(self.y1, reach.height(x))
         return (x, rng.uniform(self.y0, y1)) if self.y0 <= y1 else None
@@ -92,37 +92,37 @@ class ReachLine:
 
 @dataclass(frozen=True, slots=True)
 class OnLine:
-    """On the line of what can be reached."""
+    """On the line of the reach."""
 
     x0: float = -6.51
     x1: float = 9.459
 
     def draw(self, rng: np.random.Generator, reach: Reach, anchor: Point) -> Point | None:
-        """With x uniform."""
+        """Draw x uniformly."""
         x = rng.uniform(self.x0, self.x1)
         return x, reach.height(x)
 
 
 @dataclass(frozen=True, slots=True)
 class Boxes:
-    """One of several boxes (x from, x to, y from, y to), each as likely as the others."""
+    """One of several boxes (x from, x to, y from, y to) with equal probability."""
 
     boxes: tuple[tuple[float, float, float, float], ...]
 
     def draw(self, rng: np.random.Generator, reach: Reach, anchor: Point) -> Point | None:
-        """A box, then x and y uniform in it."""
+        """Draw a box, then x and y uniformly in it."""
         x0, x1, y0, y1 = self.boxes[rng.integers(len(self.boxes))]
         return rng.uniform(x0, x1), rng.uniform(y0, y1)
 
 
 def low_left(x0: float, x1: float, y0: float, y1: float) -> Boxes:
-    """A box without the upper left quarter; both halves of x are as likely."""
+    """A box without its upper left quarter; both halves of x are equally likely."""
     x, y = (x0 + x1) / 2, (y0 + y1) / 2
     return Boxes(((x0, x, y0, y), (x, x1, y0, y1)))
 
 
 def low_right(x0: float, x1: float, y0: float, y1: float) -> Boxes:
-    """A box without the upper right quarter; both halves of x are as likely."""
+    """A box without its upper right quarter; both halves of x are equally likely."""
     x, y = (x0 + x1) / 2, (y0 + y1) / 2
     return Boxes(((x0, x, y0, y1), (x, x1, y0, y)))
 
@@ -143,46 +143,46 @@ _ORDERS: Mapping[str, Callable[[Point], float]] = {
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """One object of the template: of this kind, type and material (empty: any), the first or the utmost of them."""
+    """Selects an object of the template by kind, type and material (empty: any)."""
 
     kind: str
     type: str = ""
     material: str = ""
     order: str = "first"
-    """first, highest, lowest or rightmost."""
+    """Which one if several match: first, highest, lowest or rightmost."""
 
     def find(self, template: Level) -> Point:
-        """Its centre."""
-        fits = [
+        """The centre of the selected object."""
+        matching = [
             (item.x, item.y)
             for item in template.items
             if item.kind == self.kind and self.type in ("", item.type) and self.material in ("", item.material)
         ]
-        if not fits:
+        if not matching:
             words = " ".join(filter(None, (self.order, self.material, self.type or self.kind)))
             raise BadSpecError(
                 f"template '{template.name}' has no {words} to place tasks by; pass rule= with another anchor"
             )
-        return max(fits, key=_ORDERS[check_name("order", self.order, _ORDERS)])
+        return max(matching, key=_ORDERS[check_name("order", self.order, _ORDERS)])
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """How the tasks of a template are placed; without a sampling nothing is moved."""
+class PlacementRule:
+    """How the tasks of a template are placed; without `where` nothing is moved."""
 
     anchor: Point | Pick = Pick("pig")
     where: Sampling | None = None
     pigs_only: bool = False
-    """Only the pigs are moved."""
+    """Move only the pigs."""
     stays_inside: bool = False
-    """Nothing may come over the slingshot, and nothing but platforms leave the world."""
+    """No object may overlap the slingshot, and only platforms may leave the world."""
 
 
 _PIG = Pick("pig")
 _STONE_HOLE, _WOOD_HOLE = Pick("block", "SquareHole", "stone"), Pick("block", "SquareHole", "wood")
 _STONE_BALL = Pick("block", "CircleSmall", "stone")
 
-# Those below the line: the anchor, then x from, x to, y from, y to.
+# Within reach: the anchor, then x from, x to, y from, y to.
 _REACHED: dict[str, tuple[Point | Pick, tuple[float, float, float, float]]] = {
     **{f"1_1_{t}": (_PIG, (-7.0, 6.0, -2.83, 4.0)) for t in (2, 4, 5)},
     **{f"1_{s}_6": (_PIG, (-5.0, 1.0, -2.4, 0.0)) for s in (1, 2)},
@@ -232,25 +232,25 @@ _REACHED: dict[str, tuple[Point | Pick, tuple[float, float, float, float]]] = {
     "3_9_8": ((0.220, 0.820), (-5.219, 4.397, 0.820, 4.0)),
 }
 
-RULES: Mapping[str, Rule] = {
-    **{key: Rule(anchor, ReachLine(*span)) for key, (anchor, span) in _REACHED.items()},
-    "1_1_1": Rule(_PIG, Along(LEFT, RIGHT, height=-3.26), pigs_only=True),
-    "1_2_1": Rule(_PIG, Along(LEFT + 1, RIGHT - 1), pigs_only=True),
-    **{f"1_2_{t}": Rule(_PIG, low_left(-8.0, 4.0, -1.4, 2.0)) for t in (2, 4)},
-    "1_2_5": Rule(_PIG, low_left(-5.0, 4.5, -2.4, 2.5)),
-    **{f"2_1_{t}": Rule(_PIG, out_of_reach(-2.4, 4.0, (3.4, 10.4), (10.4, 14.4))) for t in (2, 3)},
-    "2_1_5": Rule(_PIG, out_of_reach(-2.4, 4.0, (4.4, 11.4), (10.4, 11.4))),
-    "2_1_6": Rule(_PIG, out_of_reach(-2.4, -1.0, (6.4, 9.4), (9.4, 12.4))),
-    "2_1_8": Rule(_PIG, low_left(-4.96, 6.4, -2.4, 2.0)),
-    "2_1_9": Rule(_PIG, low_left(-4.96, 9.4, -2.4, -1.0)),
-    **{f"2_2_{t}": Rule(_PIG, low_right(-4.96, 2.397, -2.4, 1.0)) for t in (2, 3, 6, 8)},
-    "2_3_1": Rule((2.44, 1.712), OnLine()),
-    "2_3_3": Rule(_PIG, Along(10.397, 13.0)),
-    "2_3_4": Rule(_PIG, Along(-6.96, RIGHT)),
-    "3_2_1": Rule(Pick("block", "RectBig"), OnLine()),
-    "3_2_2": Rule(replace(_STONE_HOLE, order="highest"), Along(-8.0, RIGHT, height=4.27)),
-    **{f"3_8_{t}": Rule() for t in (1, 2)},
-    "3_9_1": Rule(_PIG, Boxes(((13.4, 17.0, -3.4, 4.0),))),
-    "3_9_2": Rule(_PIG, Boxes(((10.4, 17.0, -3.4, 4.0),))),
+RULES: Mapping[str, PlacementRule] = {
+    **{key: PlacementRule(anchor, ReachLine(*span)) for key, (anchor, span) in _REACHED.items()},
+    "1_1_1": PlacementRule(_PIG, Along(LEFT, RIGHT, height=-3.26), pigs_only=True),
+    "1_2_1": PlacementRule(_PIG, Along(LEFT + 1, RIGHT - 1), pigs_only=True),
+    **{f"1_2_{t}": PlacementRule(_PIG, low_left(-8.0, 4.0, -1.4, 2.0)) for t in (2, 4)},
+    "1_2_5": PlacementRule(_PIG, low_left(-5.0, 4.5, -2.4, 2.5)),
+    **{f"2_1_{t}": PlacementRule(_PIG, out_of_reach(-2.4, 4.0, (3.4, 10.4), (10.4, 14.4))) for t in (2, 3)},
+    "2_1_5": PlacementRule(_PIG, out_of_reach(-2.4, 4.0, (4.4, 11.4), (10.4, 11.4))),
+    "2_1_6": PlacementRule(_PIG, out_of_reach(-2.4, -1.0, (6.4, 9.4), (9.4, 12.4))),
+    "2_1_8": PlacementRule(_PIG, low_left(-4.96, 6.4, -2.4, 2.0)),
+    "2_1_9": PlacementRule(_PIG, low_left(-4.96, 9.4, -2.4, -1.0)),
+    **{f"2_2_{t}": PlacementRule(_PIG, low_right(-4.96, 2.397, -2.4, 1.0)) for t in (2, 3, 6, 8)},
+    "2_3_1": PlacementRule((2.44, 1.712), OnLine()),
+    "2_3_3": PlacementRule(_PIG, Along(10.397, 13.0)),
+    "2_3_4": PlacementRule(_PIG, Along(-6.96, RIGHT)),
+    "3_2_1": PlacementRule(Pick("block", "RectBig"), OnLine()),
+    "3_2_2": PlacementRule(replace(_STONE_HOLE, order="highest"), Along(-8.0, RIGHT, height=4.27)),
+    **{f"3_8_{t}": PlacementRule() for t in (1, 2)},
+    "3_9_1": PlacementRule(_PIG, Boxes(((13.4, 17.0, -3.4, 4.0),))),
+    "3_9_2": PlacementRule(_PIG, Boxes(((10.4, 17.0, -3.4, 4.0),))),
 }
-"""By template: category_scenario_template."""
+"""Placement rules by template id, category_scenario_template."""

@@ -1,4 +1,4 @@
-"""The novelties of this world, one small module each: what is public of them, and what is ours."""
+"""The novelties of Angry Birds, one module each; each says what is published and what is our choice."""
 
 from collections.abc import Mapping
 
@@ -20,7 +20,7 @@ from nappingrl.domains.angrybirds.novelties.taller_slingshot import TallerSlings
 from nappingrl.domains.angrybirds.physics.change import Change, Changes
 from nappingrl.errors import check_name
 
-KINDS: Mapping[str, type[Change]] = {
+NOVELTIES: Mapping[str, type[Change]] = {
     "green-egg": GreenEgg,
     "bone": Bone,
     "taller-slingshot": TallerSlingshot,
@@ -36,13 +36,13 @@ KINDS: Mapping[str, type[Change]] = {
     "grayscale": Grayscale,
     "rotated-screen": RotatedScreen,
 }
-"""The paper's seven first, in its order; then public ones with clear parameters."""
+"""First the seven of the paper, in its order (pig-color is its spelling); then published ones with clear parameters."""
 
-PAPER = tuple(KINDS)[:7]
+PAPER_NOVELTIES = tuple(NOVELTIES)[:7]
 
 
 def make_change(strengths: Mapping[str, float]) -> Change:
-    """All novelties whose strength is not 0, together."""
+    """Combine all novelties whose strength is not 0."""
     for name in strengths:
-        check_name("novelty of angrybirds", name, KINDS)
-    return Changes([KINDS[name](strength) for name, strength in strengths.items() if strength])
+        check_name("novelty of angrybirds", name, NOVELTIES)
+    return Changes([NOVELTIES[name](strength) for name, strength in strengths.items() if strength])

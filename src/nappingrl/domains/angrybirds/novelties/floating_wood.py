@@ -1,10 +1,12 @@
-"""Floating Wood. Public: wood floats on ice. Ours: the rule.
+"""Floating Wood. Published: wood floats on ice. Our choice: the force.
 
-A wooden block over an ice block, nearer than `REACH`, is held at the height `GAP` times the strength above it by a
-damped spring that carries its weight.
+A damped spring that carries its weight holds a wooden block at `GAP` times the strength above an ice block, if it is
+nearer than `REACH`.
 """
 
 from typing import TYPE_CHECKING
+
+from typing_extensions import override
 
 from nappingrl.domains.angrybirds.physics.change import Change
 from nappingrl.domains.angrybirds.physics.scene import GRAVITY
@@ -24,8 +26,8 @@ class FloatingWood(Change):
 
     has_forces = True
 
+    @override
     def push(self, world: "World") -> None:
-        """Lift every wooden block that has ice below it."""
         ice = [body for body in world.moving if body.material == "ice"]
         for wood in world.moving:
             if wood.material != "wood" or not wood.b2.awake or wood.nature is None:
@@ -37,7 +39,7 @@ class FloatingWood(Change):
 
 
 def _gap(wood: "Body", ice: "Body") -> float | None:
-    """The free height between an ice block and a wooden one above it; None where it is not above or too far."""
+    """The vertical gap between an ice block and a wooden block above it; None if it is not above or too far."""
     (x, y), (ice_x, ice_y) = wood.b2.position, ice.b2.position
     if y <= ice_y or abs(x - ice_x) > (SPRITE_SIZES[wood.type][0] + SPRITE_SIZES[ice.type][0]) / 2:
         return None

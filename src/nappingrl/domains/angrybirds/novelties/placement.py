@@ -1,4 +1,4 @@
-"""Where novelties put the objects they bring."""
+"""Where novelties put the objects that they add."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -13,7 +13,7 @@ _FARTHEST = 16.0
 
 
 def _reach(item: Item) -> float:
-    """Half the width of the circle around an object."""
+    """Radius of the circle around an object."""
     width, height = SPRITE_SIZES[item.type]
     return hypot(width * item.scale_x, height * item.scale_y) / 2
 
@@ -21,9 +21,9 @@ def _reach(item: Item) -> float:
 def on_ground(
     level: Level, type_: str, beside: Callable[[Iterable[float]], float], distance: float, is_goal: bool
 ) -> Level:
-    """The level with one more novel block on the ground, `distance` from the left-most (min) or right-most (max) pig.
+    """Add a novel block on the ground, `distance` from the leftmost (min) or rightmost (max) pig.
 
-    Where it would stand in something it moves on in the same direction.
+    If another object is there, the block moves on in the same direction.
     """
     width, height = SPRITE_SIZES[type_]
     pigs = [item.x for item in level.items if item.kind == "pig"]

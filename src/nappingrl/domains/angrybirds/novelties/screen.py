@@ -1,22 +1,24 @@
-"""Public: the screen, the ground truth and the colours are shown in gray, or turned by 180 degrees."""
+"""Published: screen, ground truth and colours are shown in gray, or rotated by 180 degrees."""
 
 from dataclasses import replace
+
+from typing_extensions import override
 
 from nappingrl.domains.angrybirds.physics.change import Change
 from nappingrl.domains.angrybirds.physics.scene import View
 
 
 class Grayscale(Change):
-    """No colours."""
+    """Everything is shown in gray."""
 
+    @override
     def view(self, view: View) -> View:
-        """In gray."""
         return replace(view, grayscale=True)
 
 
 class RotatedScreen(Change):
-    """Upside down, and left is right."""
+    """The screen is rotated by 180 degrees."""
 
+    @override
     def view(self, view: View) -> View:
-        """Turned about the centre of the screen."""
         return replace(view, rotation=180)

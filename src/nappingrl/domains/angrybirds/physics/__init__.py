@@ -1,1 +1,1 @@
-"""The physics of Angry Birds on Box2D."""
+"""The physics of Angry Birds on Box2D: levels, constants, bodies, shots, rules and the world."""

@@ -1,4 +1,4 @@
-"""The one door to Box2D: its import warns of its own making, and crashes where warnings are errors."""
+"""Imports Box2D, the only module to do so: the import warns, and crashes if warnings are errors."""
 
 import warnings
 

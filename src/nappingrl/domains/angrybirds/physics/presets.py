@@ -1,6 +1,6 @@
 """The two published sets of physical constants: "phyq" (the Phy-Q benchmark) and "sailon" (the novelty branch).
 
-Flight is the same in both. Where a figure is not public (the blocks that novelties bring) it is ours and said so.
+Flight is the same in both. Unpublished constants (of blocks that novelties add) are our choice and marked as such.
 """
 
 from collections.abc import Mapping
@@ -13,12 +13,12 @@ from nappingrl.errors import BadSpecError, check_name
 Polygon = tuple[tuple[float, float], ...]
 
 MOST_CORNERS = 16
-"""What Box2D takes for a polygon."""
+"""Box2D's limit for a polygon."""
 
 
 @dataclass(frozen=True, slots=True)
 class Collider:
-    """What touches: convex polygons, or a circle beside the centre."""
+    """The shape for collisions: convex polygons, or a circle with an offset."""
 
     polygons: tuple[Polygon, ...] = ()
     radius: float = 0.0
@@ -26,13 +26,13 @@ class Collider:
 
     @property
     def area(self) -> float:
-        """Of all its parts."""
+        """Area of all parts."""
         return pi * self.radius**2 + sum(_area(polygon) for polygon in self.polygons)
 
 
 @dataclass(frozen=True, slots=True)
 class Nature:
-    """What one object is made of."""
+    """The physical properties of a type of object."""
 
     collider: Collider
     mass: float
@@ -40,19 +40,19 @@ class Nature:
     friction: float
     bounce: float
     gravity: float
-    """Share of the world's gravity that it feels."""
+    """Share of the world's gravity that applies."""
     defence: float = 0.0
     drag: float = 0.0
     spin_drag: float = 0.0
     harm: Mapping[str, float] | None = None
-    """Of birds: factor of the damage by material."""
+    """Damage factor of a bird, by material."""
     pig_harm: float = 1.0
-    """Of birds: factor of the damage to pigs."""
+    """Damage factor of a bird against pigs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blast:
-    """An explosion; `is_linear`: both fall linearly to 0 at the radius, else as one over the distance."""
+    """An explosion; impulse and damage fall linearly to 0 at the radius if `is_linear`, else as 1 / distance."""
 
     radius: float
     impulse: float
@@ -62,24 +62,24 @@ class Blast:
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """All constants of a world."""
+    """All physical constants of a world."""
 
     name: str
     natures: Mapping[tuple[str, str], Nature]
-    """By type and material (empty for what has none)."""
+    """By type and material (empty if it has none)."""
     blasts: Mapping[str, Blast]
-    """By what explodes: TNT, BirdBlack, Egg."""
+    """By type: TNT, BirdBlack, Egg."""
     fuse: float
     """Seconds between the black bird's first collision and its explosion."""
     immortal: float
-    """Seconds after loading in which nothing is damaged."""
+    """Seconds after loading without damage."""
     by_mass: bool
-    """Whether damage is momentum less the object's defence, or just the relative speed."""
+    """Whether damage is momentum minus the object's defence, or just the relative speed."""
     wind: tuple[float, float] = (0.0, 0.0)
     """Acceleration of flying birds, units/s^2."""
 
     def nature(self, type_: str, material: str = "") -> Nature:
-        """What an object of this type and material is made of."""
+        """The properties of a type and material."""
         if (type_, material) not in self.natures:
             known = ", ".join(sorted({name for name, _ in self.natures}))
             raise BadSpecError(
@@ -88,7 +88,7 @@ class Preset:
         return self.natures[type_, material]
 
     def changed(self, types: tuple[str, ...], materials: tuple[str, ...] = ("",), **factors: float) -> "Preset":
-        """The same with some figures of some objects multiplied."""
+        """A copy with some properties of some objects multiplied."""
         natures = dict(self.natures)
         for key, nature in self.natures.items():
             if key[0] in types and key[1] in materials:
@@ -228,9 +228,9 @@ def _sailon() -> Preset:
 
 
 def _ours(gravity: float, spin_drag: float, bone_life: float) -> dict[tuple[str, str], Nature]:
-    """What novelties bring, all invented: an egg that nothing breaks, a bone that a bird breaks.
+    """Objects with constants of our choice: an unbreakable egg and a breakable bone, added by novelties.
 
-    And the white bird's egg, whose shape is public only roughly.
+    Also the white bird's egg, whose shape is only roughly published.
     """
     egg, bone = _sprite("GreenEgg"), _sprite("Bone")
     width, height = SPRITE_SIZES["Egg"]
@@ -247,5 +247,5 @@ PRESETS = {"phyq": _phyq(), "sailon": _sailon()}
 
 
 def preset_by_name(name: str) -> Preset:
-    """A preset; did-you-mean if there is none."""
+    """Find a preset."""
     return PRESETS[check_name("preset", name, PRESETS)]

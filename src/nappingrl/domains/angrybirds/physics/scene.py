@@ -1,4 +1,4 @@
-"""The words of this world: what a level file says, and what stands there at one moment."""
+"""The records of Angry Birds: levels, and scenes as snapshots of a world."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -7,9 +7,9 @@ GROUND = -3.5
 """Height of the ground in world units; y points up."""
 GRAVITY = 9.81
 LAUNCH_SPEED = 10.0
-"""Of a fully drawn bird, units per second."""
+"""Speed of a fully drawn bird, units per second."""
 WORLD_WIDTH = 17.5
-"""Units per `width` of a level; the world is centred on x = 0."""
+"""Units per `width` of a level; the world is centred at x = 0."""
 PIXELS = (640, 480)
 """Width and height of the screen; y points down there."""
 
@@ -21,7 +21,7 @@ BLOCKS = (
 )  # fmt: skip
 MATERIALS = ("wood", "stone", "ice")
 NOVEL = ("GreenEgg", "Bone")
-"""Types of blocks that only novelties bring; their material is "novel"."""
+"""Types of blocks that only novelties add; their material is "novel"."""
 
 Point = tuple[float, float]
 """x and y, in world units or in pixels."""
@@ -53,7 +53,7 @@ class Box(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Camera:
-    """Where the screen looks; only the widest view is used, at which x is centred on 0."""
+    """The camera; only the widest view is used, which is centred at x = 0."""
 
     x: float = 0.0
     y: float = -1.0
@@ -66,40 +66,40 @@ class Camera:
         return PIXELS[0] / self.max_width
 
     def to_pixels(self, x: float, y: float) -> Point:
-        """A point of the world on the screen."""
+        """World units to pixels."""
         return PIXELS[0] / 2 + x * self.scale, PIXELS[1] / 2 - (y - self.y) * self.scale
 
     def to_world(self, x: float, y: float) -> Point:
-        """A point of the screen in the world."""
+        """Pixels to world units."""
         return (x - PIXELS[0] / 2) / self.scale, self.y + (PIXELS[1] / 2 - y) / self.scale
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One object of a level: its centre in world units, its rotation in degrees against the clock."""
+    """One object of a level: its centre in world units, its rotation in degrees, counterclockwise."""
 
     kind: str
-    """block, pig, tnt or platform."""
+    """One of block, pig, tnt, platform."""
     type: str
     x: float
     y: float
     rotation: float = 0.0
     material: str = ""
-    """wood, stone or ice for blocks ("novel" for those of novelties), else empty."""
+    """wood, stone or ice for blocks ("novel" for those of novelties), otherwise empty."""
     scale_x: float = 1.0
     scale_y: float = 1.0
-    """Of platforms."""
+    """Scale of a platform."""
     is_goal: bool = False
-    """Must be destroyed to pass, besides the pigs."""
+    """Whether it must be destroyed, in addition to the pigs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """What a level file says."""
+    """A level."""
 
     name: str
     birds: tuple[str, ...]
-    """In the order of shooting."""
+    """Types of birds in shooting order."""
     items: tuple[Item, ...]
     sling: Point = (-12.0, -2.5)
     camera: Camera = field(default_factory=Camera)
@@ -108,7 +108,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Sling:
-    """The slingshot: a box in world units, and the point where the bird rests and from which it is drawn."""
+    """The slingshot: a box in world units, and the origin where the bird rests."""
 
     left: float
     bottom: float
@@ -118,7 +118,7 @@ class Sling:
 
 
 def make_sling(position: Point, height: float = 1.0) -> Sling:
-    """The slingshot at a level's position, `height` times as high as usual: it grows upwards from the ground."""
+    """The slingshot at a position, scaled upwards by `height`."""
     x, y = position
     bottom = y - 1.005
     top = bottom + 2.055 * height
@@ -127,49 +127,49 @@ def make_sling(position: Point, height: float = 1.0) -> Sling:
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """One object as it is at this moment."""
+    """A snapshot of one object."""
 
     id: int
-    """Negative, the same as long as the object lives, fresh per level."""
+    """Negative, and unique within a level."""
     kind: str
-    """pig, bird, block, tnt, platform or egg (the white bird's)."""
+    """One of pig, bird, block, tnt, platform, egg (the white bird's)."""
     type: str
     material: str
     x: float
     y: float
     angle: float
-    """Radians against the clock."""
+    """Radians, counterclockwise."""
     scale_x: float
     scale_y: float
     life: float
     full_life: float
     colour: str
-    """How it is coloured: red, blue, yellow, black, white (birds), pig, wood, stone, ice, tnt, platform, bone."""
+    """One of red, blue, yellow, black, white (birds), pig, wood, stone, ice, tnt, platform, bone."""
     is_goal: bool
-    """Must be destroyed to pass: pigs, and what a novelty adds."""
+    """Whether it must be destroyed: pigs, and some objects of novelties."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How the world is shown; novelties change it."""
+    """How the screen is shown; novelties change it."""
 
     circumcircle: bool = False
-    """The ground truth gives circumscribed circles instead of shapes."""
+    """The ground truth has circumscribed circles instead of shapes."""
     grayscale: bool = False
     rotation: int = 0
-    """Degrees by which the screen is turned about its centre: 0 or 180."""
+    """Rotation of the screen around its centre in degrees: 0 or 180."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Everything that can be seen at one moment."""
+    """A snapshot of everything that is visible."""
 
     camera: Camera
     sling: Sling
     things: tuple[Thing, ...]
-    """Pigs, birds, other shapes than boxes, boxes, TNT, platforms: the order of the ground truth."""
+    """In the order of the ground truth: pigs, birds, shapes other than boxes, boxes, TNT, platforms."""
     dots: tuple[Point, ...]
-    """The last flight, a point every 0.1 s."""
+    """Path of the last flight, a point every 0.1 s."""
     view: View
     next_bird: int | None
-    """Id of the bird on the sling."""
+    """Id of the bird on the sling, if any."""

@@ -1,4 +1,4 @@
-"""How big things are drawn and how much room they take, in world units."""
+"""Sizes of objects in world units."""
 
 from collections.abc import Mapping
 from math import cos, radians, sin
@@ -37,14 +37,14 @@ SPRITE_SIZES: Mapping[str, tuple[float, float]] = MappingProxyType(
 )
 """Width and height by type, unrotated; a platform's are multiplied by its scale.
 
-GreenEgg and Bone are our own; the others are those of the game.
+GreenEgg and Bone are our choice; the others are those of the game.
 """
 UNKNOWN_SIZE = (0.84, 0.84)
-"""Room for a type that only its asset bundle knows (novel_object_3): that of the biggest square block."""
+"""Size of a type that only an asset bundle defines (novel_object_3): that of the largest square block."""
 
 
 def extent(item: Item) -> tuple[float, float]:
-    """Width and height of the upright box around an object of a level.
+    """Width and height of the upright box around an object.
 
     Examples:
         >>> extent(Item("block", "RectBig", 0, 0, rotation=0, material="ice"))

@@ -1,1 +1,1 @@
-"""Screenshots drawn with Pillow."""
+"""Pictures of scenes, drawn with Pillow: screenshots and contact sheets."""

@@ -12,8 +12,9 @@ from nappingrl.domains import find_domain
 from nappingrl.registry import domains
 from nappingrl.report.runs import Run, read_run
 from nappingrl.report.table import Result, summarise_runs, table_digits
-from nappingrl.trials.runner import default_workers, run_into
+from nappingrl.trials.runner import run_into
 from nappingrl.trials.spec import RunSpec
+from nappingrl.trials.workers import default_workers
 
 METHODS = (
     "frozen", "online", "finetune", "napping", "napping rule=printed", "napping-no-memory", "controller",

@@ -16,8 +16,9 @@ from nappingrl.registry import domains
 from nappingrl.report.runs import read_run
 from nappingrl.report.summary import Summary
 from nappingrl.report.table import table_digits
-from nappingrl.trials.runner import default_workers, run_into
+from nappingrl.trials.runner import run_into
 from nappingrl.trials.spec import RunSpec
+from nappingrl.trials.workers import default_workers
 from nappingrl.types import DomainSpec
 
 

@@ -7,7 +7,7 @@ import argparse
 import time
 
 import nappingrl
-from nappingrl.trials.runner import CHUNK, default_workers
+from nappingrl.trials.workers import CHUNK, default_workers
 
 PROTOCOL, EPISODES = "0+1", 1  # short chunks, so that what is around them shows
 

@@ -6,18 +6,21 @@ marker, what it can do. `register` adds one, and so does an installed package wi
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from nappingrl.errors import check_name
+import gymnasium
+
+from nappingrl.errors import BadSpecError, check_name
 
 PALETTE = ("#117733", "#aa4499", "#999933", "#661100", "#6699cc", "#ddaa33", "#004488")
 """Colours of entries that name none, in the order of registration: Paul Tol's, apart from those of the built-ins."""
 MARKERS = ("<", ">", "d", "H", "8", "1", "2", "3")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 ROLES = ("method", "baseline", "control", "oracle")
 
 
@@ -47,6 +50,8 @@ class Entry:
     """Whether `napping paper` runs it, or leaves it to `napping run`."""
     env_id: str = ""
     """A domain's id with gymnasium."""
+    env_class: str = "nappingrl.domains.as_env:DomainEnv"
+    """The class of that environment."""
     horizon: int = 0
     """A domain's steps per episode."""
     origin: str = "nappingrl"
@@ -74,7 +79,7 @@ class Registry:
     def __init__(self, kind: str, entries: dict[str, Entry]) -> None:
         self.kind = kind
         self._entries = entries
-        self._added: list[Entry] = []
+        self._added: list[str] = []
 
     def names(self) -> list[str]:
         """All names."""
@@ -103,9 +108,15 @@ class Registry:
 
     def add(self, name: str, target: Any, *, origin: str = "", **facts: Any) -> Entry:
         """Register a thing; facts that are not given are those of its class, else defaults."""
+        if not _NAME.fullmatch(name):
+            raise BadSpecError(f"{self.kind} name '{name}' has other characters than letters, digits, '-' and '_'")
+        if name in self._entries:
+            raise BadSpecError(f"a {self.kind} called '{name}' is registered already; choose another name")
         for fact in facts:
             check_name(f"fact of a {self.kind}", fact, _FACTS)
-        known = {fact: getattr(target, fact) for fact in _FACTS if isinstance(getattr(target, fact, None), str | int)}
+        known = {
+            fact: getattr(target, fact) for fact in _FACTS if isinstance(getattr(target, fact, None), str | int | float)
+        }
         number = len(self._added)
         defaults = {
             "title": name,
@@ -113,13 +124,35 @@ class Registry:
             "marker": MARKERS[number % len(MARKERS)],
             "role": ROLES[0] if self.kind == "method" else "",
         }
+        if self.kind == "domain":
+            defaults["env_id"] = f"nappingrl/{name}-v0"
         facts = defaults | {fact: value for fact, value in (known | facts).items() if value not in ("", None)}
         if self.kind == "method":
             check_name("role", facts["role"], ROLES)
         entry = Entry(self.kind, name, target, origin=origin or _package(target), **facts)
-        self._entries[name] = entry
-        self._added.append(entry)
+        self.put(entry)
         return entry
+
+    def put(self, entry: Entry) -> None:
+        """Take an entry as it is."""
+        self._entries[entry.name] = entry
+        if entry.name not in self._added:
+            self._added.append(entry.name)
+        if self.kind == "domain":
+            _add_to_gymnasium(entry)
+
+    def remove(self, name: str) -> None:
+        """Take back an entry that was added."""
+        self._added.remove(check_name(f"{self.kind} added by register", name, self._added))
+        del self._entries[name]
+
+    def added(self) -> list[Entry]:
+        """Entries that are not built in."""
+        return [self._entries[name] for name in self._added]
+
+    def built_in(self) -> list[Entry]:
+        """The other entries."""
+        return [entry for name, entry in self._entries.items() if name not in self._added]
 
     @cached_property
     def _installed(self) -> dict[str, EntryPoint]:
@@ -145,8 +178,8 @@ domains = _built_in(
     ("crossroad", "domains.crossroad:CrossRoad",
      {"title": "CrossRoad", "colour": "#009e73", "marker": "^", "env_id": "nappingrl/CrossRoad-v0", "horizon": 100}),
     ("angrybirds", "domains.angrybirds.domain:AngryBirds",
-     {"title": "Angry Birds", "colour": "#cc79a7", "marker": "v", "env_id": "nappingrl/AngryBirds-v0", "horizon": 5,
-      "cost": 100.0}),
+     {"title": "Angry Birds", "colour": "#cc79a7", "marker": "v", "env_id": "nappingrl/AngryBirds-v0",
+      "env_class": "nappingrl.domains.angrybirds.env:AngryBirdsEnv", "horizon": 5, "cost": 100.0}),
 )  # fmt: skip
 
 _WEIGHTS = "it changes the network's weights and learns no rules"
@@ -219,8 +252,9 @@ REGISTRIES = {registry.kind: registry for registry in (domains, methods, detecto
 def register(kind: str, name: str, target: Any, **facts: Any) -> None:
     """Add a domain, method, detector or scripted agent of yours to everything that lists them.
 
-    `target` is a class, or "package.module:attribute" that names one. Facts are `title`, `colour`, `marker`, and for a
-    method `role`, `no_rules`, `cost` and `in_paper`; each has a default.
+    `target` is a class, or "package.module:attribute" that names one. Facts are `title`, `colour`, `marker`, for a
+    domain `env_id` and for a method `role`, `no_rules`, `cost` and `in_paper`; each has a default. A scripted agent is
+    registered as DOMAIN-NAME.
 
     Examples:
         >>> from nappingrl.methods.base import Method
@@ -229,10 +263,45 @@ def register(kind: str, name: str, target: Any, **facts: Any) -> None:
         >>> register("method", "lazy", Lazy, title="Lazy")
         >>> methods.entry("lazy").role
         'method'
+        >>> unregister("method", "lazy")
     """
     REGISTRIES[check_name("kind", kind, REGISTRIES)].add(name, target, **facts)
 
 
+def unregister(kind: str, name: str) -> None:
+    """Take back a `register`."""
+    REGISTRIES[check_name("kind", kind, REGISTRIES)].remove(name)
+
+
+def list_available(kind: str | None = None) -> dict[str, list[Entry]]:
+    """Entries by kind: domain, method, detector and agent; or those of one kind."""
+    kinds = list(REGISTRIES) if kind is None else [check_name("kind", kind, REGISTRIES)]
+    return {name: REGISTRIES[name].entries() for name in kinds}
+
+
 def added_entries() -> list[Entry]:
-    """What was registered while this process ran, so that worker processes can register it too."""
-    return [entry for registry in REGISTRIES.values() for entry in registry._added]
+    """Entries that this process registered, for its worker processes."""
+    return [entry for registry in REGISTRIES.values() for entry in registry.added()]
+
+
+def add_entries(entries: Iterable[Entry]) -> None:
+    """Register what another process had registered."""
+    for entry in entries:
+        REGISTRIES[entry.kind].put(entry)
+
+
+def register_with_gymnasium() -> None:
+    """Register the environments of the built-in domains."""
+    for entry in domains.built_in():
+        _add_to_gymnasium(entry)
+
+
+def _add_to_gymnasium(entry: Entry) -> None:
+    if entry.env_id and entry.env_id not in gymnasium.registry:
+        gymnasium.register(
+            entry.env_id,
+            entry_point=entry.env_class,
+            vector_entry_point="nappingrl.domains.as_env:DomainVectorEnv",
+            max_episode_steps=entry.horizon or entry.load().spec.horizon,
+            kwargs={"domain": entry.name},
+        )

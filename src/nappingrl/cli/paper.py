@@ -11,8 +11,8 @@ from nappingrl.cli.console import print_claims, print_note, print_table, progres
 from nappingrl.cli.run import command_for
 from nappingrl.reproduction.evaluation import Stage, plan_evaluation, read_seconds, run_stages
 from nappingrl.reproduction.outputs import write_claims, write_outputs, write_pass_rates
-from nappingrl.trials.runner import default_workers
 from nappingrl.trials.store import make_folder
+from nappingrl.trials.workers import default_workers
 
 
 @dataclass(frozen=True)

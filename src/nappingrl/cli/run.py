@@ -17,8 +17,9 @@ from nappingrl.novelties.subject import find_spec
 from nappingrl.registry import domains
 from nappingrl.report.runs import read_run
 from nappingrl.report.table import HEAD, Result, runs_table
-from nappingrl.trials.runner import default_workers, run_into
+from nappingrl.trials.runner import run_into
 from nappingrl.trials.spec import RunSpec
+from nappingrl.trials.workers import default_workers
 
 
 @dataclass(frozen=True)

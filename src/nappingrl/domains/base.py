@@ -26,7 +26,7 @@ class Domain(ABC):
     spec: DomainSpec
 
     def __init_subclass__(cls) -> None:
-        if "spec" in vars(cls):
+        if hasattr(cls, "spec"):
             cls.spec = replace(cls.spec, simulator=cls)
 
     def __init__(self, n: int, spec: DomainSpec | None = None) -> None:

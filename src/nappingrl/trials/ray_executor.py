@@ -16,6 +16,7 @@ import nappingrl
 from nappingrl._build import source_sha256
 from nappingrl.agents.base import Agent
 from nappingrl.errors import BadRunError, BadSpecError, MissingExtraError
+from nappingrl.registry import added_entries
 from nappingrl.trials.spec import RunSpec
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def run_on_ray(
     """
     with _connected(address, min(workers, len(chunks))) as ray:
         source = source_sha256()
-        shared = ray.put(ray.cloudpickle.dumps((spec, agent)))
+        shared = ray.put(ray.cloudpickle.dumps((spec, agent, added_entries())))
         # Ray's own retries are off: after a kill for want of memory they are endless by default.
         task = ray.remote(num_cpus=1, max_retries=0)(_make_task()).options(name="napping-chunk")
 
@@ -105,11 +106,13 @@ def _make_task() -> Callable[[str, bytes, int], Any]:
             return f"{node} has another nappingrl ({__version__}, source {loaded_source()[:12]})"
         from threadpoolctl import threadpool_limits
 
-        from nappingrl.trials.runner import _run_chunk
+        from nappingrl.registry import add_entries
+        from nappingrl.trials.workers import run_chunk
 
         with threadpool_limits(1):
-            spec, agent = pickle.loads(shared)
-            return _run_chunk(spec, agent, chunk, lambda count: None)
+            spec, agent, entries = pickle.loads(shared)
+            add_entries(entries)
+            return run_chunk(spec, agent, chunk, lambda count: None)
 
     return work
 

@@ -1,19 +1,12 @@
 """Runs a spec: chunks of trials, in this process or in workers, into a folder that can be continued."""
 
-import multiprocessing
-import os
 import platform
-import signal
-import sys
-from collections.abc import Callable, Generator, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from threading import Thread
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 import polars as pl
@@ -35,9 +28,7 @@ from nappingrl.trials.protocol import phases
 from nappingrl.trials.ray_executor import EXECUTORS
 from nappingrl.trials.spec import RunSpec
 from nappingrl.trials.store import Manifest, RunFolder
-
-CHUNK = 128
-"""Trials per part of a run. Fixed, so that rows and parts do not depend on the number of workers."""
+from nappingrl.trials.workers import CHUNK, run_chunk, run_in_workers
 
 OnProgress = Callable[[int, int], None]
 """Called with (episodes done, episodes in all)."""
@@ -197,16 +188,11 @@ def _run_chunks(
     elif workers == 1 or len(todo) == 1:
         with threadpool_limits(1, "blas"):
             for chunk in todo:
-                yield chunk, _run_chunk(spec, agent, chunk, report.add)
+                yield chunk, run_chunk(spec, agent, chunk, report.add)
         return
     else:
-        results = _run_in_workers(spec, agent, todo, min(workers, len(todo)), report)
+        results = run_in_workers(spec, agent, todo, min(workers, len(todo)), report.add)
     yield from sorted(results, key=lambda result: result[0]) if is_ordered else results
-
-
-def _run_chunk(spec: RunSpec, agent: Agent, chunk: int, on_episodes: Callable[[int], None]) -> pl.DataFrame:
-    trials = spec.trial_specs(chunk * CHUNK, (chunk + 1) * CHUNK)
-    return Engine(spec, agent).run_trials(trials, on_episodes)
 
 
 class _Progress:
@@ -219,77 +205,3 @@ class _Progress:
         self.done += episodes
         if self._tell is not None:
             self._tell(self.done, self.total)
-
-
-# ------------------------------------------------------------------------------------------------ worker processes
-
-
-class _Counter(Protocol):
-    value: int
-
-    def get_lock(self) -> Any: ...
-
-
-class _StoppedError(Exception):
-    """Raised inside a worker when the parent gives up."""
-
-
-_shared: tuple[RunSpec, Agent, _Counter, Any] | None = None
-
-
-def _begin_worker(spec: RunSpec, agent: Agent, counter: _Counter, stop: Any) -> None:
-    global _shared
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then asks to stop
-    threadpool_limits(1)
-    Thread(target=_end_with_parent, daemon=True).start()
-    _shared = (spec, agent, counter, stop)
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
-
-
-def _work(chunk: int) -> pl.DataFrame:
-    assert _shared is not None
-    spec, agent, counter, stop = _shared
-
-    def on_episodes(count: int) -> None:
-        if stop.is_set():
-            raise _StoppedError
-        with counter.get_lock():
-            counter.value += count
-
-    return _run_chunk(spec, agent, chunk, on_episodes)
-
-
-def _run_in_workers(
-    spec: RunSpec, agent: Agent, chunks: list[int], workers: int, report: _Progress
-) -> Iterator[tuple[int, pl.DataFrame]]:
-    context = multiprocessing.get_context("spawn")
-    counter, stop = context.Value("q", 0), context.Event()
-    told = 0
-    with ProcessPoolExecutor(workers, context, _begin_worker, (spec, agent, counter, stop)) as pool:
-        futures: dict[Future[pl.DataFrame], int] = {pool.submit(_work, chunk): chunk for chunk in chunks}
-        try:
-            waiting = set(futures)
-            while waiting:
-                finished, waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
-                now = counter.value
-                report.add(now - told)
-                told = now
-                for future in finished:
-                    yield futures[future], future.result()
-        except BrokenProcessPool as error:
-            raise BadRunError("a worker process died (out of memory?); finished parts are safe, run again") from error
-        except BaseException:
-            stop.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-def default_workers() -> int:
-    """One per core this process may use."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else (os.cpu_count() or 1)

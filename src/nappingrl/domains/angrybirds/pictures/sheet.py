@@ -1,4 +1,4 @@
-"""Contact sheets: many levels in one picture."""
+"""Contact sheets: many scenes in one picture."""
 
 from collections.abc import Sequence
 
@@ -12,15 +12,15 @@ from nappingrl.domains.angrybirds.pictures.picture import draw
 
 SCALE = 2
 CUT = (66, 150, 562, 302)
-"""The part of the screen in which own levels are built: left, top, right, bottom in pixels."""
+"""The part of the screen that our templates use: left, top, right, bottom in pixels."""
 WIDTH = 560
-"""Of one picture of a sheet, in points."""
+"""Width of one picture of a sheet."""
 _MARGIN, _CAPTION = 10, 20
 _PAPER, _INK, _CIRCLE = (255, 255, 255), (30, 40, 50), (255, 255, 255)
 
 
 def picture_of(scene: Scene) -> Image.Image:
-    """The part of a scene that matters; circles where the ground truth tells only of circles."""
+    """The relevant part of a scene, with circles if the ground truth has only circles."""
     picture = Image.fromarray(draw(scene, SCALE))
     if scene.view.circumcircle:
         pen = ImageDraw.Draw(picture)
@@ -35,7 +35,7 @@ def picture_of(scene: Scene) -> Image.Image:
 
 
 def contact_sheet(shown: Sequence[tuple[str, Scene]], columns: int) -> NDArray[np.uint8]:
-    """Scenes with a caption each, from left to right and top to bottom."""
+    """Scenes with captions, from left to right and top to bottom."""
     pictures = [(caption, picture_of(scene)) for caption, scene in shown]
     width, height = pictures[0][1].size
     step_x, step_y = width + _MARGIN, height + _CAPTION + _MARGIN

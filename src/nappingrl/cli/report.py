@@ -11,6 +11,7 @@ from tyro.conf import Positional
 from nappingrl.cli import argv
 from nappingrl.cli.birds.rates_table import find_rates, print_rates
 from nappingrl.cli.console import print_table, warn_incomplete
+from nappingrl.cli.run import command_for
 from nappingrl.errors import BadSpecError
 from nappingrl.report.page import PICTURE, write_report
 from nappingrl.report.runs import read_runs
@@ -45,7 +46,9 @@ class Report:
         runs = read_runs(self.runs, self.partial)
         out = self.out or self.runs[0]
         command = argv.rebuild(replace(self, json=False))
-        page = write_report(runs, out, statistic=self.statistic, trial=self.trial, command=command)
+        page = write_report(
+            runs, out, statistic=self.statistic, trial=self.trial, command=command, command_for=command_for
+        )
         warn_incomplete(runs)
         results = summarise_runs(runs)
         if self.json:

@@ -118,7 +118,7 @@ class Run:
         return self.domain or self.env
 
 
-def command_for(spec: RunSpec, out: Path) -> str:
+def command_for(spec: RunSpec, out: Path | None) -> str:
     """The command that runs a completed spec into a folder."""
     is_domain, options = spec.domain in domains, dict(spec.options)
     command = Run(

@@ -3,9 +3,11 @@
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 import nappingrl
 from nappingrl.errors import BadRunError, BadSpecError, MissingExtraError, check_name
@@ -18,6 +20,7 @@ from nappingrl.report.page.rules import TrialRules, find_rules, rules_section
 from nappingrl.report.page.summary import rerun_section, summary_section
 from nappingrl.report.runs import Run, check_one_domain, label_runs
 from nappingrl.report.table import Result, summarise_runs
+from nappingrl.trials.spec import RunSpec
 from nappingrl.trials.store import make_folder
 
 __all__ = ["PAGE", "PICTURE", "Content", "write_page", "write_report"]
@@ -48,6 +51,10 @@ to hide or show a run; of many runs the controls are hidden at first.
 </noscript>"""
 
 
+CommandFor = Callable[[RunSpec, Path | None], str]
+"""The shell command that repeats a run into a folder."""
+
+
 @dataclass(frozen=True, slots=True)
 class Content:
     """What a page is made of."""
@@ -60,6 +67,8 @@ class Content:
     rules: Sequence[TrialRules] = ()
     why_no_rules: Sequence[str] = ()
     """Why methods show no rules, one line each."""
+    command_for: CommandFor | None = None
+    """Gives the command for a run that was started from Python."""
 
 
 def plotly_script() -> tuple[str, str]:
@@ -73,7 +82,13 @@ def plotly_script() -> tuple[str, str]:
 
 
 def write_report(
-    runs: Sequence[Run], out: str | Path, *, statistic: str = "", trial: str = "", command: str = ""
+    runs: Sequence[Run],
+    out: str | Path,
+    *,
+    statistic: str = "",
+    trial: str = "",
+    command: str = "",
+    command_for: CommandFor | None = None,
 ) -> Path:
     """Write a page about runs of one domain, and a picture of their curves beside it; returns the page.
 
@@ -83,6 +98,7 @@ def write_report(
         statistic: median or mean over trials; default: median, or mean where a return is passed or not.
         trial: Number or id of the trial whose rules are shown, or "none"; default: the one with the median final level.
         command: How to make the report again, shown on the page.
+        command_for: Gives the command for a run that was started from Python; default: the page shows none for it.
     """
     if statistic:
         check_name("statistic", statistic, STATISTICS)
@@ -95,7 +111,13 @@ def write_report(
     rules, why = find_rules(runs, trial)
     make_folder(folder)
     draw_curves(runs, folder / PICTURE, statistic)
-    return write_page(folder / PAGE, Content(runs, summarise_runs(runs), statistic, command, rules, why))
+    return write_page(folder / PAGE, Content(runs, summarise_runs(runs), statistic, command, rules, why, command_for))
+
+
+def _command_of(run: Run, command_for: CommandFor | None) -> str:
+    if run.manifest.command or command_for is None:
+        return run.manifest.command
+    return command_for(msgspec.convert(run.spec, RunSpec), run.path)
 
 
 def write_page(path: Path, content: Content) -> Path:
@@ -104,13 +126,14 @@ def write_page(path: Path, content: Content) -> Path:
     data = curve_data(content.runs, content.statistic)
     left_out = ", ".join(data["left_out"])
     curves = _CONTROLS + (f"<p>Left out to keep the page small: split by {text(left_out)}.</p>" if left_out else "")
+    commands = [_command_of(run, content.command_for) for run in content.runs]
     made_with = f"nappingrl {nappingrl.__version__} and plotly {version}"
     sections = {
         "Summary": summary_section(content.runs, content.results),
         "Curves": curves,
         "Metrics": metrics_section(content.runs, measure_runs(content.runs)),
         "Rules": rules_section(content.rules, content.why_no_rules),
-        "How to rerun": rerun_section(content.runs, content.command, made_with),
+        "How to rerun": rerun_section(content.runs, [*commands, content.command], made_with),
     }
     page = _assemble(_title(content.runs), sections, json.dumps(data, separators=(",", ":")), plotly)
     if (size := len(page.encode())) >= MAX_BYTES:

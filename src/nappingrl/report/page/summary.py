@@ -1,6 +1,5 @@
 """Page sections: the summary, and how to run everything again."""
 
-import shlex
 from collections.abc import Sequence
 
 import polars as pl
@@ -98,23 +97,9 @@ def _novelty_cell(run: Run, levels: pl.DataFrame) -> str:
     return f"{number(mean, digits)} <small>{level}</small>{share}"
 
 
-def command_of(run: Run) -> str:
-    """The command that started the run, or one that asks for the same."""
-    if run.manifest.command:
-        return run.manifest.command
-    spec = dict(run.spec)
-    words = ["napping", "run", str(spec.pop("domain"))]
-    options = spec.pop("options", {})
-    for name, value in spec.items():
-        words += [f"--{name}", str(value)]
-    if options:
-        words += ["--option", *(f"{name}={value}" for name, value in options.items())]
-    return shlex.join(words)
-
-
-def rerun_section(runs: Sequence[Run], command: str, made_with: str) -> str:
+def rerun_section(runs: Sequence[Run], commands: Sequence[str], made_with: str) -> str:
     """Commands, versions, seeds and hashes."""
-    commands = "\n".join(text(words) for words in (*map(command_of, runs), command) if words)
+    shown = "\n".join(text(command) for command in commands if command)
     alike: dict[tuple[str, ...], list[str]] = {}
     for run in runs:
         cells = (
@@ -127,7 +112,7 @@ def rerun_section(runs: Sequence[Run], command: str, made_with: str) -> str:
         alike.setdefault(cells, []).append(text(run.label))
     lines = [["<br>".join(labels), *cells] for cells, labels in alike.items()]
     return (
-        f"<p>The runs, then this report:</p><pre><code>{commands}</code></pre>"
+        f"<p>The runs, then this report:</p><pre><code>{shown}</code></pre>"
         + table(
             "What they were run with",
             ("run", "seed", "nappingrl", "versions", "sha256 of the agent", "sha256 of the source"),

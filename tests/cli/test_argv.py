@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tyro.conf import Positional
 
+import nappingrl
 from command_line import Napping
 from nappingrl.agents.zoo import card, zoo_names
 from nappingrl.cli.argv import COMMANDS, load_command, parse, rebuild
@@ -126,3 +127,11 @@ def test_commands_that_a_run_prints_and_stores_parse(napping: Napping) -> None:
     lines = html.unescape(shown[1]).splitlines()
     assert [line.split()[1] for line in lines] == ["run", "report"]
     assert all(parse(words_of(line)) for line in lines)
+
+
+def test_a_run_from_python_gets_a_command_that_repeats_it(napping: Napping) -> None:
+    nappingrl.run("cartpole", "ppo", "napping", trials=1, protocol="1+1", guard=True, out="r")
+    assert napping("report", "r", "--trial", "none").status == 0
+    shown = re.search(r"<pre><code>(napping run .*?)\n", Path("r/report.html").read_text())
+    assert shown is not None
+    assert napping(*words_of(html.unescape(shown[1]))).status == 0, "the same run, which is finished"

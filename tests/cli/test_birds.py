@@ -37,22 +37,6 @@ ONE_PIG = Level("one-pig", ("BirdRed", "BirdYellow"), (Item("pig", "BasicSmall",
 
 
 @pytest.mark.parametrize(
-    ("words", "example"),
-    [
-        (("birds",), "napping birds play"),
-        (("birds", "--help"), "napping birds play"),
-        (("birds", "serve", "--help"), "napping birds serve --levels"),
-        (("birds", "play", "--help"), "napping birds play --template"),
-        (("birds", "levels", "--help"), "napping birds levels levels.png"),
-    ],
-)
-def test_help_shows_an_example(napping: Napping, words: tuple[str, ...], example: str) -> None:
-    done = napping(*words)
-    assert (done.status, done.err) == (0, "")
-    assert f"Example: {example}" in done.out
-
-
-@pytest.mark.parametrize(
     ("words", "texts"),
     [
         ("serve --out o --novelty bonee", ("unknown novelty of angrybirds 'bonee'", "Did you mean 'bone'?")),

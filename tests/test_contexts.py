@@ -10,8 +10,8 @@ import pytest
 import nappingrl
 from nappingrl import NappingAgent
 from nappingrl.errors import BadSpecError, UnknownNameError
-from nappingrl.methods.foresight.describe import in_words
-from nappingrl.methods.foresight.policies import LINEAR, REMAP, Rule
+from nappingrl.methods.foresight.describe import describe
+from nappingrl.methods.foresight.policies import LINEAR, REMAP, SimplePolicy
 from nappingrl.report.summary import final_levels, summarise
 from nappingrl.trials.runner import make_manifest
 from nappingrl.trials.spec import RunSpec
@@ -112,10 +112,10 @@ FACTS = DomainSpec(np.zeros(2), np.ones(2), 2, 10, observation_names=("height", 
 
 
 def test_rules_in_words_are_in_the_units_of_the_observations():
-    rule = Rule(LINEAR, np.array([[0.0, 0.0, 0.0], [1.0, -2.0, 0.5]]))
-    words = in_words(rule, np.array([10.0, 0.0]), np.array([2.0, 4.0]), FACTS)
+    rule = SimplePolicy(LINEAR, np.array([[0.0, 0.0, 0.0], [1.0, -2.0, 0.5]]))
+    words = describe(rule, np.array([10.0, 0.0]), np.array([2.0, 4.0]), FACTS)
     assert words == "UP where +0.5 height -0.5 speed -4.5 > 0, else DOWN"
-    assert in_words(Rule(REMAP, np.array([[1.0, 0.0]])), np.zeros(2), np.ones(2), FACTS) == (
+    assert describe(SimplePolicy(REMAP, np.array([[1.0, 0.0]])), np.zeros(2), np.ones(2), FACTS) == (
         "where the agent wants DOWN, do UP; where the agent wants UP, do DOWN"
     )
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nappingrl.detectors.residual import Residual
+from nappingrl.detectors.residual import Residual, ResidualConfig
 from nappingrl.types import Decision, DomainSpec, Rows, Transition
 
 FACTS = DomainSpec(
@@ -45,7 +45,7 @@ class Trials:
     def __init__(
         self, n: int, seed: int = 0, first: int = -BEFORE, keys: list[int] | None = None, **options: Any
     ) -> None:
-        self.detector = Residual(n, FACTS, **options)
+        self.detector = Residual(n, FACTS, ResidualConfig(**options))
         self.rows = np.arange(n)
         self.rngs = [np.random.default_rng([seed, key]) for key in (range(n) if keys is None else keys)]
         self.episode = first

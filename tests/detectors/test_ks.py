@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import gumbel_r
 
 from detectors.by_hand import FACTS, make_trials, play, transition
-from nappingrl.detectors.observations import KsFeatures, _distances, limits
+from nappingrl.detectors.observations import KsFeatures, ks_distances, limits
 from nappingrl.errors import BadSpecError
 
 
@@ -21,7 +21,7 @@ def test_the_distance_is_the_greatest_between_two_shares(reference: list[int], s
     """Ties among few values, and what lies behind the counted ones is not looked at."""
     gaps = np.zeros(1)
     ordered, padded = (np.array([[*sorted(part), np.inf]], np.float32) for part in (reference, sample))
-    _distances(ordered, len(reference), padded, len(sample), gaps)
+    ks_distances(ordered, len(reference), padded, len(sample), gaps)
     shares = [[np.mean(np.array(part) <= value) for value in range(-5, 6)] for part in (reference, sample)]
     assert gaps[0] == pytest.approx(np.abs(np.subtract(*shares)).max())
 
@@ -47,12 +47,12 @@ def test_it_says_which_features_changed() -> None:
     detector = KsFeatures.for_domain(3, FACTS)
     detector.start(np.arange(3), -40)
     play(detector, trials, -40)
-    assert detector.explain(0).startswith("other values than before of speed (KS ")
+    assert detector.explain(0).startswith("changed values of speed (KS ")
     assert "height" not in detector.explain(0)
     unnamed = KsFeatures(3)
     unnamed.start(np.arange(3), -40)
     play(unnamed, trials, -40)
-    assert unnamed.explain(0).startswith("other values than before of obs[1] (KS ")
+    assert unnamed.explain(0).startswith("changed values of obs[1] (KS ")
 
 
 def test_of_many_changed_features_the_most_changed_are_named() -> None:
@@ -125,7 +125,7 @@ def test_a_dictionary_of_observations_is_taken_apart() -> None:
             seen = {"a": rng.normal(size=(1, 2, 2)), "b": rng.normal(size=(1, 1)) + 9.0 * (episode >= 0)}
             detector.step(np.array([0]), transition(seen, seen))
         detector.end_episode(np.array([0]), np.zeros(1), np.array([episode + 1]))
-    assert detector.explain(0).startswith("other values than before of obs[4] (KS 1.00)")
+    assert detector.explain(0).startswith("changed values of obs[4] (KS 1.00)")
 
 
 def test_values_that_are_no_numbers_do_not_stop_it() -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from detectors.linear_worlds import BEFORE, CALM, FACTS, OTHER, SHIFTED, STEPS, Trials, World, transition
 from nappingrl import NappingAgent
 from nappingrl.agents.base import Agent
-from nappingrl.detectors.residual import Residual
+from nappingrl.detectors.residual import Residual, ResidualConfig
 from nappingrl.detectors.tail_limits import hill_limit
 from nappingrl.errors import BadSpecError, NappingError
 from nappingrl.types import DomainSpec
@@ -72,7 +72,7 @@ def test_the_stated_share_of_false_alarms_is_not_exceeded() -> None:
 
 def unchanged_trials(n: int, episodes: int, world: World, before: int, **options: Any) -> NDArray[np.int64]:
     """As `Trials`, with one stream for all: fast."""
-    detector, rows, rng = Residual(n, FACTS, **options), np.arange(n), np.random.default_rng(1)
+    detector, rows, rng = Residual(n, FACTS, ResidualConfig(**options)), np.arange(n), np.random.default_rng(1)
     detector.start(rows, -before)
     believed = []
     for episode in range(-before, episodes):
@@ -126,7 +126,7 @@ def test_one_surprise_is_forgotten_when_the_episode_ends() -> None:
     """One step of each episode is out, none very far: never two of one episode."""
     trials = Trials(1)
     trials.play(CALM, BEFORE)
-    out = 4 * trials.detector._limit[0] * trials.detector._usual[0]
+    out = 4 * trials.detector.surprise.limit[0] * trials.detector.models.usual[0]
     for _ in range(5):
         states, actions = np.zeros((1, 3), np.float32), np.zeros(1, np.int64)
         trials.detector.step(trials.rows, transition(states, actions, (states + out).astype(np.float32), True))
@@ -296,13 +296,14 @@ def test_continuous_actions() -> None:
     ("facts", "options", "words"),
     [
         (DomainSpec(np.zeros((3, 3)), np.ones((3, 3)), 2, 9), {}, "one row of numbers"),
+        (DomainSpec(np.zeros(156), np.ones(156), 2, 9), {}, "at most 64 observations, .* has 156; use detector 'ks'"),
         (FACTS, {"false_alarms": 0.0}, "false_alarms=0.0"),
         (FACTS, {"false_alarms": 0.5}, r"allowed: .*\(0, 0.1\)"),
     ],
 )
 def test_what_it_cannot_do_is_refused_in_one_line(facts: DomainSpec, options: dict[str, float], words: str) -> None:
     with pytest.raises(BadSpecError, match=words) as caught:
-        Residual(1, facts, **options)
+        Residual(1, facts, ResidualConfig(**options))
     assert "\n" not in str(caught.value)
 
 

@@ -56,7 +56,10 @@ def test_returns_that_were_all_the_same(kind: type[Detector], usual: float, othe
     assert alarm(kind(1), [usual] * 80) == NEVER
     detector = kind(1)
     assert 2 <= alarm(detector, [usual] * 40 + [other] * 40) <= 4
-    assert detector.explain(0) == f"returns {'rose above' if other > usual else 'fell below'} their {usual:g} of before"
+    assert (
+        detector.explain(0)
+        == f"returns {'rose above' if other > usual else 'fell below'} their previous mean of {usual:g}"
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)

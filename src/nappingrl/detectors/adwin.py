@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from nappingrl.detectors.returns import Standardised
 from nappingrl.errors import MissingExtraError
@@ -14,69 +15,66 @@ from nappingrl.types import Flags, Floats, Rows
 
 
 class Adwin(Standardised):
-    """Adaptive windowing: alarms where the returns can be cut in two parts with different means.
+    """Adaptive windowing: alarms when the returns can be cut into two parts with different means.
 
-    Looks after every episode. `delta` is the chance of a false alarm that ADWIN allows itself, `least` the number of
-    episodes that a part must have. Returns are standardised, as ADWIN's bound is meant for values of about 1.
+    Tests after every episode. `delta` is ADWIN's probability of a false alarm, `least` the least number of episodes in
+    a part. Returns are standardised, since ADWIN's bound is meant for values of about 1.
     """
-
-    _kept = (*Standardised._kept, "judged")
 
     def __init__(self, n: int, delta: float = 0.002, least: int = 2, calibration: int = 40) -> None:
         super().__init__(n, calibration)
         try:
-            kind = import_module("river.drift").ADWIN
+            adwin_class = import_module("river.drift").ADWIN
         except ImportError as error:
             raise MissingExtraError('detector adwin needs river: pip install "nappingrl[detect]"') from error
-        self._make: Callable[[], Any] = partial(kind, delta=delta, clock=1, min_window_length=least, grace_period=1)
+        self._make_window: Callable[[], Any] = partial(
+            adwin_class, delta=delta, clock=1, min_window_length=least, grace_period=1
+        )
         self._windows: dict[int, Any] = {}
         self._history = np.zeros((n, 2 * calibration))
-        self._judged = np.zeros(n, np.int64)
+        """All returns of each trial; river's windows are rebuilt from them after loading."""
+        self._n_judged = np.zeros(n, np.int64)
 
+    @override
     def start(self, rows: Rows, episode: int) -> None:
-        """Forget the windows."""
         super().start(rows, episode)
-        self._judged[rows] = 0
+        self._n_judged[rows] = 0
         for row in rows.tolist():
             self._windows.pop(row, None)
 
+    @override
     def _learn(self, rows: Rows, returns: Floats) -> None:
-        """Keep the return: the window begins with those of before the novelty."""
         super()._learn(rows, returns)
-        self._remember(rows, self._seen[rows], returns)
+        self._record(rows, self._n_learned[rows], returns)
 
+    @override
     def _judge(self, rows: Rows, returns: Floats) -> Flags:
-        """Show each window its episode."""
         alarms = np.zeros(len(rows), np.bool_)
         standard = self._standardise(rows, returns)
         for i, row in enumerate(rows.tolist()):
             if row not in self._windows:
-                self._windows[row] = self._window_of(row)
-            self._windows[row].update(float(standard[i]))
-            if self._windows[row].drift_detected:  # the window holds the part after the cut now
-                alarms[i], self._side[row] = True, 1 if self._windows[row].estimation > 0 else -1
-        self._remember(rows, self._seen[rows] + self._judged[rows], returns)
-        self._judged[rows] += 1
+                self._windows[row] = self._rebuild_window(row)
+            window = self._windows[row]
+            window.update(float(standard[i]))
+            if window.drift_detected:  # from now on the window holds the part after the cut
+                alarms[i], self._side[row] = True, 1 if window.estimation > 0 else -1
+        self._record(rows, self._n_learned[rows] + self._n_judged[rows], returns)
+        self._n_judged[rows] += 1
         return alarms
 
-    def _remember(self, rows: Rows, at: Rows, returns: Floats) -> None:
+    def _record(self, rows: Rows, at: Rows, returns: Floats) -> None:
         if len(at) and at.max() >= self._history.shape[1]:
             self._history = np.concatenate([self._history, np.zeros_like(self._history)], axis=1)
         self._history[rows, at] = returns
 
-    def _window_of(self, row: int) -> Any:
-        """A window that has seen all returns of the trial so far; what it says of them has been heard before."""
-        window, returns = self._make(), self._history[row, : self._seen[row] + self._judged[row]]
+    def _rebuild_window(self, row: int) -> Any:
+        """A window with all returns of the trial so far; its earlier alarms were raised before."""
+        window, returns = self._make_window(), self._history[row, : self._n_learned[row] + self._n_judged[row]]
         for value in self._standardise(np.full(len(returns), row), returns):
             window.update(float(value))
         return window
 
-    def state(self) -> dict[str, NDArray[Any]]:
-        """All returns: river's windows are made from them again."""
-        return super().state() | {"history": self._history}
-
+    @override
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on with these returns."""
         super().restore(state)
-        self._history = np.array(state["history"])
         self._windows.clear()

@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nappingrl.types import DomainSpec, Floats, Rows, Transition
+from nappingrl.snapshot import restore_arrays
+from nappingrl.types import DomainSpec, Floats, Rows, Transition, arrays_of
 
 
 class Detector:
@@ -50,12 +51,12 @@ class Detector:
         return ""
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """What it has seen, as named arrays, so that it can be saved."""
-        return {"context": self.context}
+        """Everything it has learned, as named arrays, for saving: by default all arrays among its attributes."""
+        return arrays_of(self)
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Put back what `state` gave."""
-        self.context[:] = state["context"]
+        """Continue from what `state` returned."""
+        restore_arrays(self, {name: state[name] for name in arrays_of(self)})
 
 
 class Never(Detector):

@@ -1,65 +1,51 @@
-"""Detectors that learn from the episodes before the novelty what is usual."""
-
-from collections.abc import Mapping
-from typing import Any, ClassVar
+"""Detectors that calibrate on the episodes before the novelty."""
 
 import numpy as np
-from numpy.typing import NDArray
+from typing_extensions import override
 
 from nappingrl.detectors.base import Detector
 from nappingrl.types import Flags, Floats, Rows
 
-LEAST = 5
-"""With fewer episodes than these nothing is known of what is usual: such a trial is never judged."""
+MIN_EPISODES = 5
+"""Calibration episodes below which a trial is never judged."""
 
 
 class Calibrated(Detector):
-    """Learns from the episodes with a number below 0, judges those that follow; a judgement stands.
+    """Learns from the episodes with a number below 0 and judges those that follow; alarms are latched.
 
-    A trial that begins at episode 0 or later, as an agent outside of trials does, learns from its first `calibration`
+    A trial that begins at episode 0 or later, as an agent outside of trials does, calibrates on its first `calibration`
     episodes instead.
     """
-
-    _kept: ClassVar[tuple[str, ...]] = ("until", "seen")
-    """The arrays with one entry per trial that are saved, by their names without the underscore."""
 
     def __init__(self, n: int, calibration: int = 40) -> None:
         super().__init__(n)
         self.calibration = calibration
-        self._until = np.zeros(n, np.int64)
-        self._seen = np.zeros(n, np.int64)
+        self._last = np.zeros(n, np.int64)
+        """The episode before which the calibration ends."""
+        self._n_learned = np.zeros(n, np.int64)
+        """Episodes learned from."""
 
+    @override
     def start(self, rows: Rows, episode: int) -> None:
-        """Nothing is usual yet."""
         super().start(rows, episode)
-        self._until[rows] = 0 if episode < 0 else episode + self.calibration
-        self._seen[rows] = 0
+        self._last[rows] = 0 if episode < 0 else episode + self.calibration
+        self._n_learned[rows] = 0
 
+    @override
     def end_episode(self, rows: Rows, returns: Floats, next_episodes: Rows) -> None:
-        """Learn from the episode, or judge it."""
-        is_usual = next_episodes <= self._until[rows]
-        usual = rows[is_usual]
-        self._learn(usual, returns[is_usual])
-        self._seen[usual] += 1
-        is_open = ~is_usual & (self._seen[rows] >= LEAST) & (self.context[rows] == 0)
-        judged = rows[is_open]
+        is_calibration = next_episodes <= self._last[rows]
+        learned = rows[is_calibration]
+        self._learn(learned, returns[is_calibration])
+        self._n_learned[learned] += 1
+        is_judged = ~is_calibration & (self._n_learned[rows] >= MIN_EPISODES) & (self.context[rows] == 0)
+        judged = rows[is_judged]
         if len(judged):
-            self.context[judged[self._judge(judged, returns[is_open])]] = 1
+            self.context[judged[self._judge(judged, returns[is_judged])]] = 1
 
     def _learn(self, rows: Rows, returns: Floats) -> None:
-        """An episode in the world as it was has ended; `_seen` are those before it."""
+        """Learn from a calibration episode; `_n_learned` does not count it yet."""
         raise NotImplementedError
 
     def _judge(self, rows: Rows, returns: Floats) -> Flags:
-        """Whether the world has changed, after an episode of which nobody knows."""
+        """Whether the episode that ended shows that the world has changed."""
         raise NotImplementedError
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """What is usual, and what has been seen since."""
-        return super().state() | {name: getattr(self, f"_{name}") for name in self._kept}
-
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from there."""
-        super().restore(state)
-        for name in self._kept:
-            getattr(self, f"_{name}")[:] = state[name]

@@ -1,11 +1,9 @@
-"""Detectors that look at the returns of whole episodes."""
+"""Detectors that judge the returns of whole episodes."""
 
-from collections.abc import Mapping
 from math import inf
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from typing_extensions import override
 
 from nappingrl.detectors.base import Detector
 from nappingrl.detectors.calibrated import Calibrated
@@ -13,8 +11,8 @@ from nappingrl.errors import BadSpecError
 from nappingrl.types import DomainSpec, Flags, Floats, Rows
 
 _SIDES = np.array([1, -1])
-_SHARE, _TINY = 0.05, 1e-6
-"""The least spread of returns: this share of their mean, and where that is 0, too, this much."""
+_MIN_RELATIVE_SPREAD, _MIN_SPREAD = 0.05, 1e-6
+"""The least spread of returns: this share of their mean, and in any case this much."""
 
 
 def add_to_cusum(sums: Floats, deviations: Floats | float, allowance: float) -> Floats:
@@ -34,11 +32,11 @@ class RollingMean(Detector):
         super().__init__(n)
         self.low, self.high, self.window, self.first = low, high, window, first
         self._returns = np.zeros((n, window))
-        self._seen = np.zeros(n, np.int64)
+        self._n_episodes = np.zeros(n, np.int64)
 
+    @override
     @classmethod
     def for_domain(cls, n: int, domain: DomainSpec) -> "RollingMean":
-        """With the domain's limits."""
         low, high = domain.return_limits
         if low == -inf and high == inf:
             raise BadSpecError(
@@ -47,76 +45,67 @@ class RollingMean(Detector):
             )
         return cls(n, low, high)
 
+    @override
     def start(self, rows: Rows, episode: int) -> None:
-        """Forget the returns of these rows."""
         super().start(rows, episode)
-        self._seen[rows] = 0
+        self._n_episodes[rows] = 0
 
+    @override
     def end_episode(self, rows: Rows, returns: Floats, next_episodes: Rows) -> None:
-        """Judge the rolling mean once the window is full."""
-        self._returns[rows, self._seen[rows] % self.window] = returns
-        self._seen[rows] += 1
+        self._returns[rows, self._n_episodes[rows] % self.window] = returns
+        self._n_episodes[rows] += 1
         mean = self._returns[rows].mean(axis=1)
-        outside = (mean < self.low) | (mean > self.high)
-        self.context[rows[outside & (self._seen[rows] >= self.window) & (next_episodes >= self.first)]] = 1
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """The returns in the window."""
-        return super().state() | {"returns": self._returns, "seen": self._seen}
-
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on with these returns."""
-        super().restore(state)
-        self._returns[:], self._seen[:] = state["returns"], state["seen"]
+        is_outside = (mean < self.low) | (mean > self.high)
+        is_judged = (self._n_episodes[rows] >= self.window) & (next_episodes >= self.first)
+        self.context[rows[is_outside & is_judged]] = 1
 
 
 class Standardised(Calibrated):
-    """Sees returns in units of what is usual: of their mean and their spread before the novelty.
+    """Standardises returns by their mean and spread before the novelty.
 
-    The spread is taken to be at least a share of the mean, as returns may all have been the same.
+    The spread is at least a share of the mean, since all returns may have been the same.
     """
-
-    _kept = (*Calibrated._kept, "mean", "squares", "side")
 
     def __init__(self, n: int, calibration: int = 40) -> None:
         super().__init__(n, calibration)
         self._mean, self._squares = np.zeros(n), np.zeros(n)
         self._side = np.zeros(n, np.int64)
+        """Whether returns rose (1) or fell (-1) at the alarm; 0: no alarm."""
 
+    @override
     def start(self, rows: Rows, episode: int) -> None:
-        """Forget the returns of these rows."""
         super().start(rows, episode)
         self._mean[rows], self._squares[rows], self._side[rows] = 0.0, 0.0, 0
 
+    @override
     def _learn(self, rows: Rows, returns: Floats) -> None:
         """Welford's running mean and sum of squared differences."""
-        off = returns - self._mean[rows]
-        self._mean[rows] += off / (self._seen[rows] + 1)
-        self._squares[rows] += off * (returns - self._mean[rows])
+        difference = returns - self._mean[rows]
+        self._mean[rows] += difference / (self._n_learned[rows] + 1)
+        self._squares[rows] += difference * (returns - self._mean[rows])
 
     def _standardise(self, rows: Rows, returns: Floats) -> Floats:
-        """How many spreads above the mean."""
-        spread = np.sqrt(self._squares[rows] / (self._seen[rows] - 1))
-        standard: Floats = (returns - self._mean[rows]) / np.maximum(
-            spread, np.maximum(_SHARE * np.abs(self._mean[rows]), _TINY)
-        )
+        """Returns in spreads from their mean."""
+        spread = np.sqrt(self._squares[rows] / (self._n_learned[rows] - 1))
+        min_spread = np.maximum(_MIN_RELATIVE_SPREAD * np.abs(self._mean[rows]), _MIN_SPREAD)
+        standard: Floats = (returns - self._mean[rows]) / np.maximum(spread, min_spread)
         return standard
 
+    @override
     def explain(self, row: int) -> str:
         """Whether the returns fell or rose."""
         if not self._side[row]:
             return ""
-        return f"returns {'rose above' if self._side[row] > 0 else 'fell below'} their {self._mean[row]:g} of before"
+        verb = "rose above" if self._side[row] > 0 else "fell below"
+        return f"returns {verb} their previous mean of {self._mean[row]:g}"
 
 
 class Cusum(Standardised):
-    """Sums up how far returns are above (or below) their mean of before, less an `allowance`, never below 0.
+    """Sums how far returns are above (or below) their mean before the novelty, less an `allowance`, never below 0.
 
-    Alarms where a sum exceeds `limit`. One episode counts as `clip` spreads at most: one odd episode does not alarm,
+    Alarms where a sum exceeds `limit`. One episode counts as `clip` spreads at most: one odd episode raises no alarm,
     two in a row do. All numbers are in spreads.
     """
-
-    _kept = (*Standardised._kept, "sums")
 
     def __init__(
         self, n: int, limit: float = 10.0, allowance: float = 0.5, clip: float = 6.0, calibration: int = 40
@@ -125,47 +114,47 @@ class Cusum(Standardised):
         self.limit, self.allowance, self.clip = limit, allowance, clip
         self._sums = np.zeros((n, 2))
 
+    @override
     def start(self, rows: Rows, episode: int) -> None:
-        """Begin to sum up from 0."""
         super().start(rows, episode)
         self._sums[rows] = 0.0
 
+    @override
     def _judge(self, rows: Rows, returns: Floats) -> Flags:
-        """Add the episode to both sums; remember which one is too great."""
-        off = self._off(rows, np.clip(self._standardise(rows, returns), -self.clip, self.clip))
-        sums = add_to_cusum(self._sums[rows], off, self.allowance)
+        standard = np.clip(self._standardise(rows, returns), -self.clip, self.clip)
+        sums = add_to_cusum(self._sums[rows], self._deviation(rows, standard), self.allowance)
         alarms: Flags = sums.max(axis=1) > self.limit
         self._sums[rows] = sums
         self._side[rows[alarms]] = _SIDES[sums[alarms].argmax(axis=1)]
         return alarms
 
-    def _off(self, rows: Rows, standard: Floats) -> Floats:
-        """How far the episode is from what is expected of it: from the mean of before."""
+    def _deviation(self, rows: Rows, standard: Floats) -> Floats:
+        """How far an episode is from the expected return: here the mean before the novelty."""
         return standard
 
 
 class PageHinkley(Cusum):
-    """Page and Hinkley's test: as CUSUM, about the mean of all returns so far instead of that of before.
+    """Page and Hinkley's test: CUSUM about the mean of all returns so far instead of the mean before the novelty.
 
-    A slow drift moves this mean along and is forgiven; a jump is not.
+    A slow drift moves this mean along and raises no alarm; a jump does.
     """
-
-    _kept = (*Cusum._kept, "total", "judged")
 
     def __init__(
         self, n: int, limit: float = 10.0, allowance: float = 0.5, clip: float = 6.0, calibration: int = 40
     ) -> None:
         super().__init__(n, limit, allowance, clip, calibration)
-        self._total, self._judged = np.zeros(n), np.zeros(n, np.int64)
+        self._total = np.zeros(n)
+        self._n_judged = np.zeros(n, np.int64)
 
+    @override
     def start(self, rows: Rows, episode: int) -> None:
-        """Nothing has been judged."""
         super().start(rows, episode)
-        self._total[rows], self._judged[rows] = 0.0, 0
+        self._total[rows], self._n_judged[rows] = 0.0, 0
 
-    def _off(self, rows: Rows, standard: Floats) -> Floats:
-        """From the mean so far, which the episode is part of."""
+    @override
+    def _deviation(self, rows: Rows, standard: Floats) -> Floats:
+        """From the mean so far, which includes the episode itself."""
         self._total[rows] += standard
-        self._judged[rows] += 1
-        off: Floats = standard - self._total[rows] / (self._seen[rows] + self._judged[rows])
-        return off
+        self._n_judged[rows] += 1
+        deviation: Floats = standard - self._total[rows] / (self._n_learned[rows] + self._n_judged[rows])
+        return deviation

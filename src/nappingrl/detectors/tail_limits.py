@@ -1,4 +1,4 @@
-"""What a value of the unchanged world hardly ever exceeds, from a few dozen of its values."""
+"""Limits that values of the unchanged world rarely exceed, estimated from a few dozen of them."""
 
 from math import log, log1p, pi, sqrt
 
@@ -8,9 +8,9 @@ from nappingrl.types import Floats
 
 
 def hill_limit(values: Floats, probability: float) -> float:
-    """The value that another one exceeds with this probability, if the tail of these goes on as it begins.
+    """The value that a further one exceeds with this probability, for values with a heavy tail.
 
-    Hill's estimator on the upper quarter, for values with heavy tails.
+    Hill's estimator on the upper quarter.
     """
     ordered = np.sort(np.maximum(values, 1e-12))[::-1]
     n = len(ordered)
@@ -18,15 +18,15 @@ def hill_limit(values: Floats, probability: float) -> float:
     if k >= n:
         return float(2 * ordered[0])
     index = float(np.log(ordered[:k] / ordered[k]).mean())
-    # The mean over what the index may be, known from k values: its power of e is that of a gamma variable.
-    with np.errstate(over="ignore"):  # few values leave the limit open: infinity
+    # The mean over the uncertainty of the index, which follows a gamma distribution.
+    with np.errstate(over="ignore"):  # with few values the limit is infinite
         return float(ordered[k] * np.exp(k * index * ((k / (n * probability)) ** (1 / k) - 1)))
 
 
 def gumbel_limit(values: Floats, probability: float, least_spread: float = 0.0) -> Floats:
-    """The same along the first axis, by a Gumbel distribution with the mean and the spread of these values.
+    """The same along the first axis, for values that are each the largest of many with a light tail.
 
-    For values that are the largest of many with light tails.
+    A Gumbel distribution with the mean and the spread of these values.
     """
     spread = np.maximum(values.std(axis=0, ddof=1), least_spread)
     beta = spread * sqrt(6) / pi

@@ -1,1 +1,1 @@
-"""A world's dynamics, fitted from the transitions that an agent has seen."""
+"""One-step dynamics, fitted from transitions."""

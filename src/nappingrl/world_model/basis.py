@@ -1,4 +1,4 @@
-"""What a fitted world is linear in: curves of each observation, products of two, and an affine part per action."""
+"""Features of the world model: curves of each observation, products of two, and an affine part per action."""
 
 from typing import NamedTuple
 
@@ -13,12 +13,12 @@ N_CURVES = 5
 
 
 class Frame(NamedTuple):
-    """How observations are brought to about [-1, 1], and which features are made of them."""
+    """How observations are scaled to about [-1, 1], and which features are computed from them."""
 
     centre: Floats
     """(d,)"""
     scale: Floats
-    """(d,) the largest deviation from the centre that was seen."""
+    """(d,) the largest deviation from the centre in the data."""
     has_products: bool
     """Whether products of two observations are features, too."""
     n_shared: int
@@ -36,7 +36,7 @@ def make_frame(centre: Floats, scale: Floats, has_products: bool) -> Frame:
 def shared_features(frame: Frame, state: Floats, z: Floats, out: Floats) -> None:
     """Standardise a state into `z`, and write the features that all actions share into `out`.
 
-    Beyond the largest deviation seen the curves stay what they are at it: only the affine part extrapolates.
+    Beyond the largest deviation in the data the curves stay constant: only the affine part extrapolates.
     """
     d = state.shape[0]
     for i in range(d):
@@ -56,19 +56,19 @@ def shared_features(frame: Frame, state: Floats, z: Floats, out: Floats) -> None
 
 
 @kernel()
-def design(frame: Frame, states: NDArray[np.float64], pushes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The features of m states (m, d) with pushes (m, b), the affine part last: (m, shared + b (d + 1))."""
+def design(frame: Frame, states: NDArray[np.float64], actions: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The features of m states (m, d) with encoded actions (m, b), the affine part last: (m, shared + b (d + 1))."""
     m, d = states.shape
-    b = pushes.shape[1]
+    b = actions.shape[1]
     z = np.empty(d)
     out = np.zeros((m, frame.n_shared + b * (d + 1)))
     for row in range(m):
         shared_features(frame, states[row], z, out[row])
         for k in range(b):
-            push = pushes[row, k]
-            if push != 0.0:
+            weight = actions[row, k]
+            if weight != 0.0:
                 at = frame.n_shared + k * (d + 1)
                 for i in range(d):
-                    out[row, at + i] = push * z[i]
-                out[row, at + d] = push
+                    out[row, at + i] = weight * z[i]
+                out[row, at + d] = weight
     return out

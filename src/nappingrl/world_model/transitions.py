@@ -5,92 +5,104 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nappingrl.types import Floats, Rows
+from nappingrl.types import Floats, Rows, Transition
+from nappingrl.world_model.action_encoding import ActionEncoding
 
 
-class Seen(NamedTuple):
-    """Transitions of one trial, in the order in which they were seen."""
+class Transitions(NamedTuple):
+    """Transitions of one trial in the order of time, or one transition of each of m trials."""
 
     states: NDArray[np.float64]
     """(m, d)"""
-    pushes: NDArray[np.float64]
-    """(m, b) actions as vectors."""
-    nexts: NDArray[np.float64]
+    actions: NDArray[np.float64]
+    """(m, b) encoded actions."""
+    next_states: NDArray[np.float64]
     rewards: Floats
-    ended: NDArray[np.bool_]
+    terminated: NDArray[np.bool_]
     episodes: NDArray[np.int64]
 
-    def at(self, which: Any) -> "Seen":
-        """Some of them."""
-        return Seen(*(array[which] for array in self))
+    @property
+    def n(self) -> int:
+        """How many transitions these are."""
+        return len(self.rewards)
+
+    def at(self, which: Any) -> "Transitions":
+        """A selection, by index, mask or slice."""
+        return Transitions(*(array[which] for array in self))
 
 
-class Memory:
-    """The transitions of n trials. A full one forgets every second of the older half, but not endings."""
+def encode(step: Transition, encoding: ActionEncoding, episodes: Rows) -> Transitions:
+    """One step of m trials, with encoded actions."""
+    return Transitions(
+        step.observations.astype(np.float64), encoding(step.actions), step.next_observations.astype(np.float64),
+        step.rewards, step.terminated, episodes,
+    )  # fmt: skip
 
-    def __init__(self, n: int, dim: int, n_pushes: int, most: int = 2048, size: int = 256) -> None:
-        self.n, self.most = n, most
-        size = min(size, most)
+
+class TransitionBuffer:
+    """The transitions of n trials. A full trial drops every second one of its older half, but keeps terminal ones."""
+
+    def __init__(self, n: int, dim: int, action_size: int, capacity: int = 2048, size: int = 256) -> None:
+        self.n, self.capacity = n, capacity
+        size = min(size, capacity)
         self.count = np.zeros(n, np.int64)
         self._arrays: tuple[NDArray[Any], ...] = (
-            np.zeros((n, size, dim), np.float32), np.zeros((n, size, n_pushes), np.float32),
+            np.zeros((n, size, dim), np.float32), np.zeros((n, size, action_size), np.float32),
             np.zeros((n, size, dim), np.float32), np.zeros((n, size)), np.zeros((n, size), np.bool_),
             np.zeros((n, size), np.int32),
         )  # fmt: skip
 
     def clear(self, rows: Rows) -> None:
-        """Forget everything of these rows."""
+        """Drop all transitions of these rows."""
         self.count[rows] = 0
 
-    def add(
-        self, rows: Rows, states: NDArray[Any], pushes: NDArray[Any], nexts: NDArray[Any], rewards: Floats,
-        ended: NDArray[np.bool_], episodes: Rows,
-    ) -> None:  # fmt: skip
-        """One transition of each of these rows."""
+    def add(self, rows: Rows, transitions: Transitions) -> None:
+        """Append one transition to each of these rows."""
         if len(rows) == 0:
             return
         if self.count[rows].max() >= self._arrays[0].shape[1]:
             self._make_room(rows)
         at = rows, self.count[rows]
-        for array, values in zip(self._arrays, (states, pushes, nexts, rewards, ended, episodes), strict=True):
+        for array, values in zip(self._arrays, transitions, strict=True):
             array[at] = values
         self.count[rows] += 1
 
-    def read(self, row: int) -> Seen:
-        """What is remembered of one trial."""
+    def read(self, row: int) -> Transitions:
+        """A copy of the transitions of one trial."""
         count = self.count[row]
-        states, pushes, nexts, rewards, ended, episodes = (array[row, :count] for array in self._arrays)
-        return Seen(
-            states.astype(np.float64), pushes.astype(np.float64), nexts.astype(np.float64), rewards.copy(),
-            ended.copy(), episodes.astype(np.int64),
+        states, actions, next_states, rewards, terminated, episodes = (array[row, :count] for array in self._arrays)
+        return Transitions(
+            states.astype(np.float64), actions.astype(np.float64), next_states.astype(np.float64), rewards.copy(),
+            terminated.copy(), episodes.astype(np.int64),
         )  # fmt: skip
 
-    def write(self, row: int, seen: Seen) -> None:
-        """Put back what `read` gave, or a part of it."""
-        if len(seen.rewards) > self._arrays[0].shape[1]:
-            self._arrays = tuple(_grown(array, len(seen.rewards)) for array in self._arrays)
-        for array, values in zip(self._arrays, seen, strict=True):
+    def write(self, row: int, transitions: Transitions) -> None:
+        """Replace the transitions of one trial."""
+        if transitions.n > self._arrays[0].shape[1]:
+            self._arrays = tuple(_resized(array, transitions.n) for array in self._arrays)
+        for array, values in zip(self._arrays, transitions, strict=True):
             array[row, : len(values)] = values
-        self.count[row] = len(seen.rewards)
+        self.count[row] = transitions.n
 
     def _make_room(self, rows: Rows) -> None:
         size = self._arrays[0].shape[1]
-        if size < self.most:
-            self._arrays = tuple(_grown(array, min(2 * size, self.most)) for array in self._arrays)
+        if size < self.capacity:
+            self._arrays = tuple(_resized(array, min(2 * size, self.capacity)) for array in self._arrays)
             return
         half = size // 2
+        terminated = Transitions._fields.index("terminated")
         for row in rows[self.count[rows] >= size]:
             keep = np.arange(size) >= half
             keep[:half:2] = True
-            older = np.flatnonzero(self._arrays[4][row, :half])
-            keep[older[max(0, len(older) - size // 8) :]] = True  # endings are rare and say the most
+            terminal = np.flatnonzero(self._arrays[terminated][row, :half])
+            keep[terminal[max(0, len(terminal) - size // 8) :]] = True  # rare, and the most informative
             count = int(keep.sum())
             for array in self._arrays:
                 array[row, :count] = array[row, :size][keep]
             self.count[row] = count
 
 
-def _grown(array: NDArray[Any], size: int) -> NDArray[Any]:
-    grown = np.zeros((len(array), size, *array.shape[2:]), array.dtype)
-    grown[:, : array.shape[1]] = array
-    return grown
+def _resized(array: NDArray[Any], size: int) -> NDArray[Any]:
+    resized = np.zeros((len(array), size, *array.shape[2:]), array.dtype)
+    resized[:, : array.shape[1]] = array
+    return resized

@@ -9,6 +9,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import nappingrl
+from command_line import Napping
 from nappingrl import NappingAgent
 from nappingrl.agents.base import Agent
 from nappingrl.domains.cartpole import CartPole
@@ -184,9 +185,13 @@ def test_observations_that_are_not_one_row_are_refused_in_one_line(agent: Agent,
     assert "foresight" in str(caught.value)
 
 
-def test_it_has_no_options(agent: Agent) -> None:
-    with pytest.raises(BadSpecError, match="no options"):
-        nappingrl.run("cartpole", agent, "foresight", options={"choice": "random"})
+@pytest.mark.parametrize("options", [[], ["--detector", "given"]])
+def test_angry_birds_is_refused_in_one_line(napping: Napping, options: list[str]) -> None:
+    """It has 156 observations: the models of a single trial would take gigabytes."""
+    done = napping("run", "angrybirds", "--method", "foresight", "--trials", "1", *options)
+    assert done.status == 2
+    assert len(done.err.strip().splitlines()) == 1
+    assert "at most 64 observations, and this domain has 156; use method 'napping'" in done.err
 
 
 def test_a_reversed_pendulum_is_repaired_in_its_first_episodes() -> None:

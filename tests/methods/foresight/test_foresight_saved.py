@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from nappingrl import NappingAgent
+from nappingrl.methods.foresight import Foresight
 
 CALM: dict[str, float] = {}
 STORM = {"force": 30.0, "length": 2.0, "gravity": 30.0}
@@ -84,11 +85,14 @@ def test_what_an_unfinished_episode_earned_does_not_count() -> None:
     made = Player(NappingAgent("ppo", domain="cartpole", method="foresight", detector="given"))
     made.enter(STORM)
     made.play(600)
-    planner = made.agent.method._planners[0]  # type: ignore[attr-defined]
-    before = [list(rule.returns) for rule in [planner.frozen, *planner.rules]]
+    method = made.agent.method
+    assert isinstance(method, Foresight)
+    planner = method.trials[0].planner
+    assert planner is not None
+    before = [list(policy.returns) for policy in [planner.frozen, *planner.policies]]
     for _ in range(5):
         made.enter(STORM)
         made.play(10)
-    after = [list(rule.returns) for rule in [planner.frozen, *planner.rules]]
+    after = [list(policy.returns) for policy in [planner.frozen, *planner.policies]]
     assert after == before
-    assert np.allclose(made.agent.method._totals, 10)  # type: ignore[attr-defined]
+    assert np.allclose(method._episodes.total, 10)

@@ -1,243 +1,250 @@
-"""The planner of one trial in one changed world: fits it, imagines it, and chooses between the agent and a rule."""
+"""The planner of one trial in one changed world: fits it, rolls policies out, and chooses one."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from nappingrl.agents.base import Agent
-from nappingrl.methods.foresight.policies import FROZEN, LINEAR, QUADRATIC, REMAP, RESIDUAL, Rule, n_terms, remaps
-from nappingrl.methods.foresight.rollout import imagine_with_agent
-from nappingrl.methods.foresight.search import REACH, RETURN, search, worth
-from nappingrl.methods.foresight.terminations import Endings, find_endings, greatest_last_reward
+from nappingrl.methods.foresight.config import ForesightConfig
+from nappingrl.methods.foresight.policies import (
+    LINEAR,
+    QUADRATIC,
+    REMAP,
+    RESIDUAL,
+    SimplePolicy,
+    frozen_policy,
+    n_terms,
+    remaps,
+)
+from nappingrl.methods.foresight.rollout import COVERAGE, RETURN, Rollouts, evaluate, evaluate_with_agent
+from nappingrl.methods.foresight.search import Effort, search
+from nappingrl.methods.foresight.terminations import Terminations, find_terminations
 from nappingrl.types import DomainSpec, Floats
-from nappingrl.world_model.action_encoding import Pushes
-from nappingrl.world_model.model import Model, Prior, fit
-from nappingrl.world_model.transitions import Seen
+from nappingrl.world_model.action_encoding import ActionEncoding
+from nappingrl.world_model.fit import BaselineModel, fit
+from nappingrl.world_model.transitions import Transitions
 
-N_STARTS, N_EXPLORING = 6, 2
-"""Imagined episodes per rule; and of one that only gets about."""
-N_RICHER = 6
-"""Searches for a richer rule in vain, after which there are no more."""
-N_FIRST, N_MORE, N_ROUNDS, N_MUTANTS = 150, 60, 4, 30
-"""Random rules (the first time, and later), and how often how many mutations of the best are tried."""
-N_REMEMBERED = 6
-"""Rules that are kept."""
-GAIN = 0.02
-"""The gain, as a share, that must be expected before the agent or a rule that has proved itself is left."""
-MOST_SQUARED = 8
-"""Worlds with more observations get no quadratic rules."""
-GAINS = (-1.0, 0.5, 1.5, 2.0)
-N_RESIDUALS, RESIDUAL_STEPS = 20, (0.3, 0.1, 0.03)
-"""Residuals on a continuous action that are tried: gains, and how many random ones with which deviations."""
-HOPELESS = 2.0
-"""A known rule that loses more than the new one by so many times its worth is not imagined to its end."""
-UNEXPLAINED = 0.1
-"""The share of endings that may be unexplained; with more the imagined world is not trusted."""
+
+@dataclass(slots=True)
+class PlannerState:
+    """What a planner has learned, for saving."""
+
+    baseline: Transitions
+    scale: Floats
+    policies: list[SimplePolicy]
+    """The agent's own policy first, then the remembered ones."""
+    chosen: int
+    exploring: SimplePolicy | None
+    failed_quadratic_searches: int
+    errors: list[float]
+    random: Generator
 
 
 class Planner:
-    """What is known of one changed world, and the rule that is in force there."""
+    """What is known of one changed world, and the policy in force there."""
 
-    def __init__(self, agent: Agent, prior: Prior, domain: DomainSpec, key: int) -> None:
-        self.agent, self.prior, self.domain = agent, prior, domain
-        self.pushes = Pushes(domain)
-        self.scale = prior.reach
-        self.frozen = Rule(FROZEN, np.zeros((1, 1)))
-        self.rules: list[Rule] = []
-        self.current = self.frozen
-        self.is_exploring = False
-        """Whether the rule in force only gets about, for no ending is known yet."""
-        self._n_in_vain = 0
+    def __init__(
+        self, agent: Agent, domain: DomainSpec, config: ForesightConfig, baseline: Transitions, random: Generator
+    ) -> None:
+        self.agent, self.domain, self.config = agent, domain, config
+        self.encoding = ActionEncoding(domain)
+        self.baseline = BaselineModel(baseline, domain, config)
+        self.scale = self.baseline.half_range
+        self.frozen = frozen_policy()
+        self.policies: list[SimplePolicy] = []
+        """The remembered ones."""
+        self.chosen = self.frozen
+        self.exploring: SimplePolicy | None = None
+        """A policy that only covers ground, while no termination is known."""
+        self._failed_quadratic_searches = 0
         self._errors: list[float] = []
-        self._random = np.random.Generator(np.random.Philox(key=key))
+        """Return minus expected return of the first episode of each new policy."""
+        self._random = random
 
-    def judge(self, played: Rule, total: float) -> None:
-        """A whole episode was played by a rule (or by the frozen agent) and earned this."""
-        if played is not self.frozen and not played.returns:
-            self._errors.append(total - played.expected)
-        played.returns.append(total)
+    @property
+    def current(self) -> SimplePolicy:
+        """The policy in force."""
+        return self.exploring or self.chosen
 
-    def replan(self, seen: Seen, starts: NDArray[np.float64], now: Floats | None = None) -> None:
-        """Choose again; `starts` are states in which episodes began, `now` the state of an episode under way."""
-        model = fit(self.prior, seen)
-        endings = find_endings([self.prior.seen, seen], model.frame.centre, model.frame.scale, self._horizon(seen))
-        self._rescale(model)
-        goal = self._goal(endings, seen)
-        if goal is None:
-            self.current, self.is_exploring = self.frozen, False
-            return
-        some = starts[self._random.integers(len(starts), size=N_STARTS)].copy()
-        if now is not None:
-            some[0] = now
-        horizon = self._horizon(seen)
-        noise = self._random.standard_normal((N_STARTS, horizon, len(self.scale)))
-        rewards = np.concatenate([self.prior.seen.rewards, seen.rewards])
-        world = (model, endings, some, noise, goal, float(rewards.max()), greatest_last_reward(endings))
-        if goal == REACH:
-            few = (model, endings, some[:N_EXPLORING], noise[:N_EXPLORING], *world[4:])
-            self.current, self.is_exploring = self._search(LINEAR, [], *few), True
-            return
-        self.is_exploring = False
-        self._choose(model, endings, some, noise, world)
+    def judge(self, policy: SimplePolicy, total: float) -> None:
+        """Record the return of a full episode that this policy has played."""
+        if policy is not self.frozen and not policy.returns:
+            self._errors.append(total - policy.expected)
+        policy.returns.append(total)
 
-    def _horizon(self, seen: Seen) -> int:
-        return self.domain.horizon or max(200, 2 * int(np.bincount(self.prior.seen.episodes).max()))
+    def replan(self, transitions: Transitions, starts: NDArray[np.float64], now: Floats | None = None) -> None:
+        """Choose a policy anew; `starts` are initial states, `now` is the state within a running episode."""
+        rollouts = self._rollouts(transitions, starts, now)
+        self.exploring = None
+        if rollouts is None:
+            self.chosen = self.frozen
+        elif rollouts.goal == COVERAGE:
+            n = self.config.n_coverage_rollouts
+            few = rollouts._replace(starts=rollouts.starts[:n], noise=rollouts.noise[:n])
+            self.exploring = self._search(few, LINEAR, [])
+        else:
+            self._choose(rollouts)
 
-    def _rescale(self, model: Model) -> None:
-        ratio = model.frame.scale / self.scale
-        self.rules = [rule.rescaled(ratio) for rule in self.rules]
+    def _rollouts(self, transitions: Transitions, starts: NDArray[np.float64], now: Floats | None) -> Rollouts | None:
+        """The rollouts in the fitted world; None where they cannot be trusted or there is nothing to plan for."""
+        model = fit(self.baseline, transitions)
+        horizon = self.domain.horizon or max(200, 2 * int(np.bincount(self.baseline.transitions.episodes).max()))
+        data = [self.baseline.transitions, transitions]
+        terminations = find_terminations(data, model.frame.centre, model.frame.scale, horizon, self.config)
+        for policy in self.policies:
+            policy.rescale(model.frame.scale / self.scale)
         self.scale = model.frame.scale
-
-    def _goal(self, endings: Endings, seen: Seen) -> int | None:
-        """What to plan for; None where the imagined world cannot tell."""
-        n_ended = int(self.prior.seen.ended.sum() + seen.ended.sum())
-        if endings.n_unexplained > UNEXPLAINED * n_ended:
+        goal = self._goal(terminations, data)
+        if goal is None:
             return None
-        if endings.is_known:
-            return RETURN
-        going = np.concatenate([self.prior.seen.rewards, seen.rewards])
-        if np.ptp(going) > 1e-9:
-            return RETURN
-        return REACH if going[0] < 0 else None
+        n = self.config.n_rollouts
+        initial = starts[self._random.integers(len(starts), size=n)].copy()
+        if now is not None:
+            initial[0] = now
+        noise = self._random.standard_normal((n, horizon, len(self.scale)))
+        max_reward = max(float(t.rewards.max()) for t in data)
+        is_discrete = not self.encoding.is_continuous
+        return Rollouts(model, terminations, initial, noise, goal, max_reward, terminations.max_reward, is_discrete)
 
-    def _search(
-        self, kind: int, known: Sequence[Rule], model: Model, endings: Endings, starts: NDArray[np.float64],
-        noise: NDArray[np.float64], goal: int, per_step: float, at_end: float,
-    ) -> Rule:  # fmt: skip
-        """The best rule of a kind that does not ask the agent."""
-        n_outputs = self.domain.n_actions or len(self.pushes.low)
-        best = np.zeros((n_outputs, n_terms(kind, len(self.scale))))
-        thetas = np.array([rule.theta for rule in known]) if known else np.zeros((0, *best.shape))
-        expected = search(
-            model, endings, kind, not self.pushes.is_continuous, starts, noise, goal, per_step, at_end, thetas,
-            N_FIRST if not known else N_MORE, N_ROUNDS, N_MUTANTS, np.uint64(self._random.integers(2**63)), best,
+    def _goal(self, terminations: Terminations, data: list[Transitions]) -> int | None:
+        """What to plan for; None where the rollouts cannot tell."""
+        n_terminated = sum(int(t.terminated.sum()) for t in data)
+        if terminations.n_unexplained > self.config.max_unexplained_share * n_terminated:
+            return None
+        if terminations.is_known:
+            return RETURN
+        rewards = np.concatenate([t.rewards for t in data])
+        if np.ptp(rewards) > 1e-9:
+            return RETURN
+        return COVERAGE if rewards[0] < 0 else None
+
+    def _search(self, rollouts: Rollouts, kind: int, known: list[SimplePolicy]) -> SimplePolicy:
+        """The best policy of a kind that does not ask the agent: a known one or a new one."""
+        config = self.config
+        best = np.zeros((self.encoding.n_outputs, n_terms(kind, len(self.scale))))
+        weights = np.array([policy.weights for policy in known]) if known else np.zeros((0, *best.shape))
+        effort = Effort(
+            config.n_later_policies if known else config.n_initial_policies, config.n_search_rounds, config.n_mutants,
+            config.n_parents, config.mutation_size, config.mutation_decay, config.initial_bias,
         )  # fmt: skip
-        same = [rule for rule in known if np.array_equal(rule.theta, best)]
-        found = same[0] if same else Rule(kind, best)
-        found.expected = expected
-        return found
+        expected = search(rollouts, kind, weights, effort, np.uint64(self._random.integers(2**63)), best)
+        same = [policy for policy in known if np.array_equal(policy.weights, best)]
+        policy = same[0] if same else SimplePolicy(kind, best)
+        policy.expected = expected
+        return policy
 
-    def _choose(
-        self, model: Model, endings: Endings, starts: NDArray[np.float64], noise: NDArray[np.float64],
-        world: tuple[Model, Endings, NDArray[np.float64], NDArray[np.float64], int, float, float],
-    ) -> None:  # fmt: skip
-        """Compare the frozen agent, the rules that are remembered, and new ones."""
-        own = [rule for rule in self.rules if rule.kind in (LINEAR, QUADRATIC)]
-        new = [self._search(LINEAR, [rule for rule in own if rule.kind == LINEAR], *world)]
-        known = [self.frozen, *(rule for rule in self.rules if rule.kind in (REMAP, RESIDUAL))]
-        tried = self._variants([rule.theta for rule in known[1:]])
-        asking = known + tried
-        least = np.full(len(asking), new[0].expected)  # what is tried and earns less than the new rule is not taken
-        least[: len(known)] -= HOPELESS * abs(new[0].expected)
-        totals = imagine_with_agent(
-            model, endings, self.agent, self.pushes, asking, starts, noise, max(world[5:]), least
+    def _choose(self, rollouts: Rollouts) -> None:
+        """Compare the frozen agent, the remembered policies, and new ones."""
+        own = [policy for policy in self.policies if policy.kind in (LINEAR, QUADRATIC)]
+        linear = self._search(rollouts, LINEAR, [policy for policy in own if policy.kind == LINEAR])
+        over_agent = self._evaluate_over_agent(rollouts, linear)
+        new = [linear]
+        if self._wants_quadratic(linear):
+            new += self._search_quadratic(rollouts, linear, [policy for policy in own if policy.kind == QUADRATIC])
+        for policy in own:
+            policy.expected = evaluate(rollouts, policy.kind, policy.weights, -np.inf)
+        if over_agent:
+            new.append(max(over_agent, key=lambda policy: policy.expected))
+        self._decide([policy for policy in new if not any(policy is old for old in self.policies)])
+
+    def _evaluate_over_agent(self, rollouts: Rollouts, linear: SimplePolicy) -> list[SimplePolicy]:
+        """Evaluate all policies that ask the agent; returns the new ones."""
+        known = [self.frozen, *(policy for policy in self.policies if policy.kind in (REMAP, RESIDUAL))]
+        new = self._variants([policy.weights for policy in known[1:]])
+        least = np.full(len(known) + len(new), linear.expected)  # a new policy that earns less is not taken
+        least[: len(known)] -= self.config.hopeless_loss * abs(linear.expected)
+        returns = evaluate_with_agent(rollouts, self.agent, self.encoding, known + new, least)
+        for policy, expected in zip(known + new, returns, strict=True):
+            policy.expected = expected
+        return new
+
+    def _wants_quadratic(self, linear: SimplePolicy) -> bool:
+        """Whether to search among richer policies: the linear ones do not pay."""
+        frozen, config = self.frozen.expected, self.config
+        return (
+            linear.expected <= frozen + config.min_relative_gain * abs(frozen)
+            and len(self.scale) <= config.max_quadratic_dim
+            and self._failed_quadratic_searches < config.max_failed_quadratic_searches
         )
-        for rule, expected in zip(asking, totals, strict=True):
-            rule.expected = expected
-        if (
-            new[0].expected <= self.frozen.expected + GAIN * abs(self.frozen.expected)
-            and len(self.scale) <= MOST_SQUARED
-            and self._n_in_vain < N_RICHER
-        ):
-            # The simplest rules do not pay: richer ones may, if they pay twice the margin more.
-            found = self._search(QUADRATIC, [rule for rule in own if rule.kind == QUADRATIC], *world)
-            self._n_in_vain += 1
-            if found.expected > new[0].expected + 2 * GAIN * abs(new[0].expected):
-                new.append(found)
-                self._n_in_vain = 0
-        for rule in own:
-            is_discrete = not self.pushes.is_continuous
-            rule.expected = worth(
-                model, endings, rule.kind, rule.theta, is_discrete, starts, noise, *world[4:], -np.inf
-            )
-        if tried:
-            new.append(max(tried, key=lambda rule: rule.expected))
-        self._decide([rule for rule in new if not any(rule is old for old in self.rules)])
 
-    def _variants(self, known: list[NDArray[np.float64]]) -> list[Rule]:
-        """Rules over what the agent wants that are not remembered yet."""
-        if self.pushes.is_continuous:
-            return [Rule(RESIDUAL, theta) for theta in self._residuals(known)]
-        found = [Rule(REMAP, theta) for theta in remaps(self.domain.n_actions)]
-        return [rule for rule in found if not any(np.array_equal(rule.theta, theta) for theta in known)]
+    def _search_quadratic(
+        self, rollouts: Rollouts, linear: SimplePolicy, known: list[SimplePolicy]
+    ) -> list[SimplePolicy]:
+        """The best quadratic policy, if it pays twice the margin more than the linear one."""
+        policy = self._search(rollouts, QUADRATIC, known)
+        if policy.expected > linear.expected + 2 * self.config.min_relative_gain * abs(linear.expected):
+            self._failed_quadratic_searches = 0
+            return [policy]
+        self._failed_quadratic_searches += 1
+        return []
+
+    def _variants(self, known: list[NDArray[np.float64]]) -> list[SimplePolicy]:
+        """New policies over what the agent wants."""
+        if self.encoding.is_continuous:
+            return [SimplePolicy(RESIDUAL, weights) for weights in self._residuals(known)]
+        new = (weights for weights in remaps(self.domain.n_actions))
+        return [
+            SimplePolicy(REMAP, weights) for weights in new if not any(np.array_equal(weights, old) for old in known)
+        ]
 
     def _residuals(self, known: list[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
-        """The agent's action times a gain plus something linear: gains alone, random ones, and mutations of known."""
-        shape = len(self.pushes.low), len(self.scale) + 2
+        """Weights of residual policies: gains alone, and random changes of the known ones or of those gains."""
+        sizes = self.config.residual_sizes
         found = []
-        for gain in GAINS:
-            theta = np.zeros(shape)
-            theta[:, -1] = gain
-            found.append(theta)
-        for number in range(N_RESIDUALS):
+        for gain in self.config.residual_gains:
+            weights = np.zeros((self.encoding.n_outputs, len(self.scale) + 2))
+            weights[:, -1] = gain
+            found.append(weights)
+        for number in range(self.config.n_residuals):
             base = known[number % len(known)] if known else found[number % len(found)]
-            found.append(base + self._random.standard_normal(shape) * RESIDUAL_STEPS[number % len(RESIDUAL_STEPS)])
+            found.append(base + self._random.standard_normal(base.shape) * sizes[number % len(sizes)])
         return found
 
-    def _decide(self, new: list[Rule]) -> None:
-        """Leave the agent, or a rule that has proved itself, only for a gain that is expected to be clear."""
-        shrunk = sum(self._errors[-5:]) / (len(self._errors[-5:]) + 1)
-        self.frozen.estimate = _mixed(self.frozen, 0.0)
+    def _decide(self, new: list[SimplePolicy]) -> None:
+        """Replace the agent, or a policy that has proved itself, only for a clear expected gain."""
+        recent = self._errors[-self.config.n_recent_errors :]
+        error = sum(recent) / (len(recent) + 1)
+        self.frozen.estimate = _estimate(self.frozen, 0.0)
         best = self.frozen
-        for rule in self.rules:
-            rule.estimate = _mixed(rule, shrunk)
-            if rule.estimate > best.estimate + (_margin(rule, best) if best is self.frozen else 0.0):
-                best = rule
-        for rule in new:
-            rule.estimate = rule.expected + shrunk
-            if rule.estimate > best.estimate + _margin(rule, best):
-                if len(self.rules) >= N_REMEMBERED:
-                    self.rules.remove(min(self.rules, key=lambda old: old.estimate))
-                self.rules.append(rule)
-                best = rule
-        self.current = best
+        for policy in self.policies:
+            policy.estimate = _estimate(policy, error)
+            if policy.estimate > best.estimate + (self._margin(policy, best) if best is self.frozen else 0.0):
+                best = policy
+        for policy in new:
+            policy.estimate = policy.expected + error
+            if policy.estimate > best.estimate + self._margin(policy, best):
+                if len(self.policies) >= self.config.max_policies:
+                    self.policies.remove(min(self.policies, key=lambda old: old.estimate))
+                self.policies.append(policy)
+                best = policy
+        self.chosen = best
 
-    def state(self) -> dict[str, NDArray[Any]]:
-        """All that is known and remembered, as named arrays, so that it can be saved."""
-        rules = [self.frozen, *self.rules]
-        is_apart = not any(rule is self.current for rule in rules)  # a rule that only gets about is not remembered
-        rules += [self.current] if is_apart else []
-        current = next(i for i, rule in enumerate(rules) if rule is self.current)
-        numbers = [len(self.rules), current, self.is_exploring, self._n_in_vain]
-        state: dict[str, NDArray[Any]] = {f"before.{name}": a for name, a in self.prior.seen._asdict().items()}
-        state |= {"scale": self.scale, "numbers": np.array(numbers), "errors": np.array(self._errors, np.float64)}
-        for i, rule in enumerate(rules):
-            state[f"theta.{i}"], state[f"returns.{i}"] = rule.theta, np.array(rule.returns, np.float64)
-            state[f"worth.{i}"] = np.array([rule.kind, rule.expected, rule.estimate], np.float64)
-        drawn: Any = self._random.bit_generator.state
-        flags = [drawn["buffer_pos"], drawn["has_uint32"], drawn["uinteger"]]
-        inner = drawn["state"]
-        state["random"] = np.concatenate([inner["counter"], inner["key"], drawn["buffer"], np.array(flags, np.uint64)])
-        return state
+    def _margin(self, policy: SimplePolicy, best: SimplePolicy) -> float:
+        return self.config.min_relative_gain * max(abs(policy.estimate), abs(best.estimate))
+
+    def state(self) -> PlannerState:
+        """Everything that was learned."""
+        policies = [self.frozen, *self.policies]
+        chosen = next(i for i, policy in enumerate(policies) if policy is self.chosen)
+        return PlannerState(
+            self.baseline.transitions, self.scale, policies, chosen, self.exploring, self._failed_quadratic_searches,
+            self._errors, self._random,
+        )  # fmt: skip
 
     @classmethod
-    def restored(cls, agent: Agent, domain: DomainSpec, state: Mapping[str, NDArray[Any]]) -> "Planner":
-        """The planner whose `state` this is."""
-        before = Seen(*(state[f"before.{name}"] for name in Seen._fields))
-        planner = cls(agent, Prior(before, domain), domain, key=0)
-        n_rules, current, is_exploring, planner._n_in_vain = state["numbers"].tolist()
-        rules = []
-        for i in range(max(n_rules, current) + 1):
-            kind, expected, estimate = state[f"worth.{i}"].tolist()
-            rules.append(Rule(int(kind), state[f"theta.{i}"], state[f"returns.{i}"].tolist(), expected, estimate))
-        planner.frozen, planner.rules, planner.current = rules[0], rules[1 : 1 + n_rules], rules[current]
-        planner.is_exploring, planner.scale = bool(is_exploring), state["scale"]
-        planner._errors = state["errors"].tolist()
-        counter, key, buffer, (position, has_one, one) = np.split(state["random"], [4, 6, 10])
-        planner._random.bit_generator.state = {
-            "bit_generator": "Philox", "state": {"counter": counter, "key": key}, "buffer": buffer,
-            "buffer_pos": int(position), "has_uint32": int(has_one), "uinteger": int(one),
-        }  # fmt: skip
+    def restored(cls, agent: Agent, domain: DomainSpec, config: ForesightConfig, state: PlannerState) -> "Planner":
+        """The planner with this state."""
+        planner = cls(agent, domain, config, state.baseline, state.random)
+        planner.frozen, *planner.policies = state.policies
+        planner.chosen, planner.exploring = state.policies[state.chosen], state.exploring
+        planner.scale, planner._errors = state.scale, state.errors
+        planner._failed_quadratic_searches = state.failed_quadratic_searches
         return planner
 
 
-def _mixed(rule: Rule, error: float) -> float:
-    """The mean of the real returns and of what is imagined, which counts as one more."""
-    imagined = rule.expected + (0.0 if rule.returns else error)
-    return (sum(rule.returns) + imagined) / (len(rule.returns) + 1)
-
-
-def _margin(rule: Rule, best: Rule) -> float:
-    return GAIN * max(abs(rule.estimate), abs(best.estimate))
+def _estimate(policy: SimplePolicy, error: float) -> float:
+    """The mean of the real returns and of the expected one, which counts as one more."""
+    expected = policy.expected + (0.0 if policy.returns else error)
+    return (sum(policy.returns) + expected) / (len(policy.returns) + 1)

@@ -1,4 +1,4 @@
-"""Rules: what to do, as a function of the observation and of what the agent wants."""
+"""Simple policies: the action as a function of the observation and of the action the agent wants."""
 
 from dataclasses import dataclass, field
 from itertools import permutations
@@ -11,82 +11,87 @@ from nappingrl._build import kernel
 from nappingrl.types import Floats
 
 FROZEN, LINEAR, QUADRATIC, REMAP, RESIDUAL = range(5)
-KINDS = ("frozen", "linear", "quadratic", "remap", "residual")
-"""frozen: as the agent wants. linear, quadratic: the action whose score, linear in z or in z and its products, is the
-greatest (for continuous actions the score is the action). remap: where the agent wants x, do y. residual: the agent's
-continuous action times a gain, plus something linear in z."""
+"""FROZEN: the wanted action. LINEAR, QUADRATIC: the action with the highest score, linear in z, or in z and its
+products (for continuous actions the score is the action). REMAP: a permutation of the wanted action. RESIDUAL: the
+wanted continuous action times a gain, plus a term that is linear in z."""
+MAX_PERMUTED = 4
+"""Actions up to which all permutations are tried."""
 
 
 def n_terms(kind: int, d: int) -> int:
-    """How many numbers a score of that kind has."""
+    """Number of weights of one score."""
     return d + 1 + (d * (d + 1) // 2 if kind == QUADRATIC else 0)
 
 
 @dataclass(slots=True, eq=False)
-class Rule:
-    """A rule and what is known of its worth."""
+class SimplePolicy:
+    """A policy and what it earns."""
 
     kind: int
-    theta: NDArray[np.float64]
-    """(actions, terms): of [z, 1, products]; remap: (1, actions) the actions to do; residual: (k, terms + 1), the last
-    column the gain."""
+    weights: NDArray[np.float64]
+    """(outputs, terms) of [z, 1, products]; remap: (1, actions) the actions to execute; residual: (k, terms + 1) with
+    the gain in the last column."""
     returns: list[float] = field(default_factory=list)
-    """Of the whole episodes that it has played."""
+    """Returns of the full episodes it has played."""
     expected: float = 0.0
-    """What the imagined world says now."""
+    """Mean return of its rollouts."""
     estimate: float = 0.0
-    """What is believed, by both."""
+    """What it is believed to earn, from both."""
 
-    def rescaled(self, ratio: Floats) -> "Rule":
-        """The same rule for a frame whose scale is `ratio` times as large."""
+    def rescale(self, ratio: Floats) -> None:
+        """Keep the policy the same in a frame whose scale is `ratio` times as large."""
         if self.kind in (FROZEN, REMAP) or np.all(ratio == 1):
-            return self
+            return
         d = len(ratio)
-        theta = self.theta.copy()
-        theta[:, :d] *= ratio
+        weights = self.weights.copy()
+        weights[:, :d] *= ratio
         if self.kind == QUADRATIC:
             i, j = np.triu_indices(d)
-            theta[:, d + 1 :] *= ratio[i] * ratio[j]
-        self.theta = theta
-        return self
+            weights[:, d + 1 :] *= ratio[i] * ratio[j]
+        self.weights = weights
+
+
+def frozen_policy() -> SimplePolicy:
+    """The agent's own policy."""
+    return SimplePolicy(FROZEN, np.zeros((1, 1)))
 
 
 def remaps(n_actions: int) -> list[NDArray[np.float64]]:
-    """Other meanings of the actions: all permutations of up to four, else the reversal and all swaps of two."""
-    if n_actions <= 4:
-        found = [np.array(order, np.float64) for order in permutations(range(n_actions))][1:]
+    """Other meanings of the actions: all permutations of a few, else the reversal and all swaps of two."""
+    if n_actions <= MAX_PERMUTED:
+        orders = [np.array(order, np.float64) for order in permutations(range(n_actions))][1:]
     else:
-        found = [np.arange(n_actions, dtype=np.float64)[::-1].copy()]
+        orders = [np.arange(n_actions, dtype=np.float64)[::-1].copy()]
         for i in range(n_actions):
             for j in range(i + 1, n_actions):
                 swapped = np.arange(n_actions, dtype=np.float64)
                 swapped[i], swapped[j] = j, i
-                found.append(swapped)
-    return [order[None, :] for order in found]
+                orders.append(swapped)
+    return [order[None, :] for order in orders]
 
 
 @kernel()
-def score(kind: int, theta: Floats, z: Floats) -> float:
-    """The score theta . [z, 1] or theta . [z, 1, products]."""
+def score(kind: int, weights: Floats, z: Floats) -> float:
+    """The score weights . [z, 1] or weights . [z, 1, products]."""
     d = z.shape[0]
-    value = theta[d]
+    value = weights[d]
     for i in range(d):
-        value += theta[i] * z[i]
+        value += weights[i] * z[i]
     if kind == QUADRATIC:
         at = d + 1
         for i in range(d):
             for j in range(i, d):
-                value += theta[at] * z[i] * z[j]
+                value += weights[at] * z[i] * z[j]
                 at += 1
     return float(value)
 
 
 @kernel()
-def choose(kind: int, theta: NDArray[np.float64], z: Floats) -> int:
-    """The action with the greatest score; the first of equals."""
+def choose(kind: int, weights: NDArray[np.float64], z: Floats) -> int:
+    """The action with the highest score; the first of equals."""
     best, best_score = 0, -np.inf
-    for a in range(theta.shape[0]):
-        value = score(kind, theta[a], z)
+    for a in range(weights.shape[0]):
+        value = score(kind, weights[a], z)
         if value > best_score:
             best, best_score = a, value
     return best
@@ -94,10 +99,10 @@ def choose(kind: int, theta: NDArray[np.float64], z: Floats) -> int:
 
 @kernel()
 def act_each(
-    kinds: NDArray[np.int64], thetas: NDArray[np.float64], centres: NDArray[np.float64], scales: NDArray[np.float64],
+    kinds: NDArray[np.int64], weights: NDArray[np.float64], centres: NDArray[np.float64], scales: NDArray[np.float64],
     rows: NDArray[np.int64], observations: NDArray[np.float32], actions: NDArray[np.int64],
 ) -> None:  # fmt: skip
-    """Replace the wanted actions of these rows by those of their rules (discrete actions)."""
+    """Replace the wanted actions of these rows by those of their policies (discrete actions)."""
     d = observations.shape[1]
     z = np.empty(d)
     for m in range(rows.shape[0]):
@@ -106,22 +111,22 @@ def act_each(
         if kind == FROZEN:
             continue
         if kind == REMAP:
-            actions[m] = int(thetas[row, 0, actions[m]])
+            actions[m] = int(weights[row, 0, actions[m]])
             continue
         for i in range(d):
             z[i] = (observations[m, i] - centres[row, i]) / scales[row, i]
-        actions[m] = choose(kind, thetas[row], z)
+        actions[m] = choose(kind, weights[row], z)
 
 
-def shares_of(rule: Rule, z: NDArray[np.float64], wanted: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Continuous actions of m standardised states (m, d) as shares of half the range, cut to -1..1."""
+def scaled_actions(policy: SimplePolicy, z: NDArray[np.float64], wanted: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Continuous actions in m standardised states (m, d), scaled and clipped to [-1, 1]; so are the wanted ones."""
     d = z.shape[1]
     terms = [z, np.ones((len(z), 1))]
-    if rule.kind == QUADRATIC:
+    if policy.kind == QUADRATIC:
         i, j = np.triu_indices(d)
         terms.append(z[:, i] * z[:, j])
-    shares: NDArray[Any] = np.hstack(terms) @ rule.theta[:, : n_terms(rule.kind, d)].T
-    if rule.kind == RESIDUAL:
-        shares = shares + rule.theta[:, -1] * wanted
-    clipped: NDArray[np.float64] = np.clip(shares, -1.0, 1.0)
+    scaled: NDArray[Any] = np.hstack(terms) @ policy.weights[:, : n_terms(policy.kind, d)].T
+    if policy.kind == RESIDUAL:
+        scaled = scaled + policy.weights[:, -1] * wanted
+    clipped: NDArray[np.float64] = np.clip(scaled, -1.0, 1.0)
     return clipped

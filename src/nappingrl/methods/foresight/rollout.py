@@ -1,62 +1,148 @@
-"""Imagined episodes in which the trained agent is asked at every step, many side by side."""
+"""Rollouts in the fitted world: of simple policies (compiled), and of policies that ask the agent."""
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nappingrl._build import kernel
 from nappingrl.agents.base import Agent
-from nappingrl.methods.foresight.policies import REMAP, RESIDUAL, Rule, shares_of
-from nappingrl.methods.foresight.search import endings_of
-from nappingrl.methods.foresight.terminations import Endings
+from nappingrl.methods.foresight.policies import REMAP, RESIDUAL, SimplePolicy, choose, scaled_actions, score
+from nappingrl.methods.foresight.terminations import Terminations, terminal_reward, termination_at, terminations_at
 from nappingrl.types import Floats
-from nappingrl.world_model.action_encoding import Pushes
-from nappingrl.world_model.model import Model, imagine_each
+from nappingrl.world_model.action_encoding import ActionEncoding
+from nappingrl.world_model.model import Model, predict_step, predict_steps
+
+RETURN, COVERAGE = 0, 1
+"""What a rollout is judged by: its return, or (where no termination is known yet) the range of states it covers."""
 
 
-def imagine_with_agent(
-    model: Model, endings: Endings, agent: Agent, pushes: Pushes, rules: list[Rule],
-    starts: NDArray[np.float64], noise: NDArray[np.float64], per_step: float, least: Floats,
-) -> list[float]:  # fmt: skip
-    """The mean return of each rule (frozen, remap or residual) over the starts.
+class Rollouts(NamedTuple):
+    """The rollouts by which policies are compared: all start in the same states and meet the same noise."""
 
-    Where no step earns anything (`per_step` <= 0) a rule is given up when it has lost so much that its mean is below
-    its `least`: then the number returned is more than it would earn.
+    model: Model
+    terminations: Terminations
+    starts: NDArray[np.float64]
+    """(n, d)"""
+    noise: NDArray[np.float64]
+    """(n, horizon, d) standard normal numbers."""
+    goal: int
+    """RETURN or COVERAGE."""
+    max_reward: float
+    """Upper bound of the reward of a step."""
+    max_terminal_reward: float
+    """Upper bound of the reward of the last step."""
+    is_discrete: bool
+
+
+@kernel()
+def max_return(max_reward: float, max_terminal_reward: float, n_steps: int) -> float:
+    """The most that `n_steps` steps can earn, the last of which may terminate."""
+    if n_steps <= 0:
+        return 0.0
+    return max(max_reward, 0.0) * (n_steps - 1) + max(max_reward, max_terminal_reward, 0.0)
+
+
+@kernel()
+def rollout(rollouts: Rollouts, number: int, kind: int, weights: NDArray[np.float64], least: float) -> float:
+    """The return (or coverage) of one rollout; -inf as soon as the return cannot reach `least` any more."""
+    model, terminations, goal = rollouts.model, rollouts.terminations, rollouts.goal
+    max_reward, max_terminal_reward = rollouts.max_reward, rollouts.max_terminal_reward
+    start, noise = rollouts.starts[number], rollouts.noise[number]
+    d, horizon = start.shape[0], noise.shape[0]
+    state, next_state = start.copy(), np.empty(d)
+    z, shared, encoded = np.empty(d), np.empty(model.frame.n_shared), np.empty(model.affine.shape[1])
+    lowest, highest = start.copy(), start.copy()
+    total, action = 0.0, -1
+    for t in range(horizon):
+        for i in range(d):
+            z[i] = (state[i] - model.frame.centre[i]) / model.frame.scale[i]
+        if rollouts.is_discrete:
+            action = choose(kind, weights, z)
+        else:
+            encoded[0] = 1.0
+            k = weights.shape[0]
+            for j in range(k):
+                encoded[1 + j] = min(max(score(kind, weights[j], z), -1.0), 1.0)
+                encoded[1 + k + j] = encoded[1 + j] ** 2
+        reward = min(predict_step(model, state, encoded, action, z, shared, next_state), max_reward)
+        for i in range(d):
+            value = next_state[i] + model.noise[i] * noise[t, i]
+            state[i] = min(max(value, model.low[i]), model.high[i])
+            lowest[i], highest[i] = min(lowest[i], state[i]), max(highest[i], state[i])
+        termination = termination_at(terminations, state)
+        if termination >= 0:
+            total += terminal_reward(terminations, termination)
+            break
+        total += reward
+        if goal == RETURN and total + max_return(max_reward, max_terminal_reward, horizon - 1 - t) < least:
+            return -np.inf
+    if goal == COVERAGE:
+        total = 0.0
+        for i in range(d):
+            total += (highest[i] - lowest[i]) / model.frame.scale[i]
+    return float(total)
+
+
+@kernel()
+def evaluate(rollouts: Rollouts, kind: int, weights: NDArray[np.float64], least: float) -> float:
+    """The mean over the rollouts; stops as soon as it cannot reach `least`, and returns a number below it."""
+    n, total = rollouts.starts.shape[0], 0.0
+    best = max_return(rollouts.max_reward, rollouts.max_terminal_reward, rollouts.noise.shape[1])
+    for i in range(n):
+        need = least * n - total - best * (n - 1 - i) if rollouts.goal == RETURN else -np.inf
+        value = rollout(rollouts, i, kind, weights, need)
+        total += value
+        if rollouts.goal == RETURN and value < need:
+            return least - 1e-9 - abs(least) * 1e-9
+    return float(total / n)
+
+
+def evaluate_with_agent(
+    rollouts: Rollouts, agent: Agent, encoding: ActionEncoding, policies: list[SimplePolicy], least: Floats
+) -> list[float]:
+    """The mean return of each policy that asks the agent (frozen, remap, residual), all rollouts side by side.
+
+    If no step can earn anything, a policy stops as soon as its mean return is below its `least`; then the number
+    returned is more than it would earn.
     """
-    n_rules, n_starts, d = len(rules), *starts.shape
-    states = np.tile(starts, (n_rules, 1))
-    totals = np.zeros(n_rules * n_starts)
-    running = np.arange(n_rules * n_starts)
+    model, (n, d) = rollouts.model, rollouts.starts.shape
+    is_loss_only = max(rollouts.max_reward, rollouts.max_terminal_reward) <= 0
+    states = np.tile(rollouts.starts, (len(policies), 1))
+    totals = np.zeros(len(states))
+    running = np.arange(len(states))
     shape = (-1, *(agent.observation_shape or (d,)))
-    for t in range(noise.shape[1]):
-        actions = agent.forward(states[running].astype(np.float32).reshape(shape)).actions
-        moves = _pushes(model, pushes, rules, running // n_starts, states[running], actions)
-        nexts, rewards = np.empty((len(running), d)), np.empty(len(running))
-        imagine_each(model, states[running], moves, nexts, rewards)
-        nexts = np.clip(nexts + model.noise * noise[running % n_starts, t], model.low, model.high)
-        states[running] = nexts
-        ended = np.empty(len(running), np.int64)
-        endings_of(endings, nexts, ended, rewards)
+    for t in range(rollouts.noise.shape[1]):
+        wanted = agent.forward(states[running].astype(np.float32).reshape(shape)).actions
+        z = (states[running] - model.frame.centre) / model.frame.scale
+        actions = encoding(_actions(encoding, policies, running // n, z, wanted))
+        next_states, rewards = np.empty((len(running), d)), np.empty(len(running))
+        predict_steps(model, states[running], actions, next_states, rewards)
+        next_states = np.clip(next_states + model.noise * rollouts.noise[running % n, t], model.low, model.high)
+        states[running] = next_states
+        termination = np.empty(len(running), np.int64)
+        terminations_at(rollouts.terminations, next_states, termination, rewards)
         totals[running] += rewards
-        running = running[ended < 0]
-        if per_step <= 0:
-            is_hopeless = totals.reshape(n_rules, n_starts).mean(axis=1) < least
-            running = running[~is_hopeless[running // n_starts]]
+        running = running[termination < 0]
+        if is_loss_only:
+            is_hopeless = totals.reshape(-1, n).mean(axis=1) < least
+            running = running[~is_hopeless[running // n]]
         if not len(running):
             break
-    means: list[float] = totals.reshape(n_rules, n_starts).mean(axis=1).tolist()
+    means: list[float] = totals.reshape(-1, n).mean(axis=1).tolist()
     return means
 
 
-def _pushes(
-    model: Model, pushes: Pushes, rules: list[Rule], numbers: NDArray[np.int64], states: NDArray[np.float64],
+def _actions(
+    encoding: ActionEncoding, policies: list[SimplePolicy], numbers: NDArray[np.int64], z: NDArray[np.float64],
     wanted: NDArray[np.generic],
-) -> NDArray[np.float64]:  # fmt: skip
-    """What the rules of these numbers make of the wanted actions."""
+) -> NDArray[np.generic]:  # fmt: skip
+    """The actions of the policies with these numbers, from those that the agent wants."""
     actions = wanted.copy()
-    z = (states - model.frame.centre) / model.frame.scale
-    for number, rule in enumerate(rules):
+    for number, policy in enumerate(policies):
         at = numbers == number
-        if rule.kind == REMAP:
-            actions[at] = rule.theta[0].astype(np.int64)[wanted[at]]
-        elif rule.kind == RESIDUAL:
-            actions[at] = pushes.to_actions(shares_of(rule, z[at], pushes.to_shares(wanted[at])))
-    return pushes(actions)
+        if policy.kind == REMAP:
+            actions[at] = policy.weights[0].astype(np.int64)[wanted[at]]
+        elif policy.kind == RESIDUAL:
+            actions[at] = encoding.unscale(scaled_actions(policy, z[at], encoding.scale(wanted[at])))
+    return actions

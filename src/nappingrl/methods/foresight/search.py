@@ -1,90 +1,33 @@
-"""The imagined episodes, and the search among rules that do not ask the agent."""
+"""Search for a simple policy: random ones, then mutations of the best."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl._build import kernel
-from nappingrl.methods.foresight.policies import choose, score
-from nappingrl.methods.foresight.terminations import Endings, ending_of, last_reward
+from nappingrl.methods.foresight.rollout import RETURN, Rollouts, evaluate, max_return
 from nappingrl.rng import draw
 from nappingrl.types import Floats
-from nappingrl.world_model.model import Model, imagine
-
-N_BEST = 8
-"""Rules that mutate."""
-RETURN, REACH = 0, 1
-"""What an imagined episode is judged by: its return, or (where no ending is known yet) how far about it gets."""
 
 
-@kernel()
-def greatest(per_step: float, at_end: float, n_steps: int) -> float:
-    """The most that so many steps can earn, if no step earns more than `per_step`, and the last one `at_end`."""
-    if n_steps <= 0:
-        return 0.0
-    return max(per_step, 0.0) * (n_steps - 1) + max(per_step, at_end, 0.0)
+class Effort(NamedTuple):
+    """How long and how widely to search."""
 
-
-@kernel()
-def play(
-    model: Model, endings: Endings, kind: int, theta: NDArray[np.float64], is_discrete: bool, start: Floats,
-    noise: NDArray[np.float64], goal: int, per_step: float, at_end: float, least: float,
-) -> float:  # fmt: skip
-    """One imagined episode by a rule; given up (-inf) as soon as it cannot earn `least` any more.
-
-    `per_step` and `at_end` bound what a step and the last step can give: the greatest that were seen.
-    """
-    d, horizon = start.shape[0], noise.shape[0]
-    state, following = start.copy(), np.empty(d)
-    z, shared, push = np.empty(d), np.empty(model.frame.n_shared), np.empty(model.affine.shape[1])
-    lowest, highest = start.copy(), start.copy()
-    total, action = 0.0, -1
-    for t in range(horizon):
-        for i in range(d):
-            z[i] = (state[i] - model.frame.centre[i]) / model.frame.scale[i]
-        if is_discrete:
-            action = choose(kind, theta, z)
-        else:
-            push[0] = 1.0
-            k = theta.shape[0]
-            for j in range(k):
-                push[1 + j] = min(max(score(kind, theta[j], z), -1.0), 1.0)
-                push[1 + k + j] = push[1 + j] ** 2
-        reward = min(imagine(model, state, push, action, z, shared, following), per_step)
-        for i in range(d):
-            value = following[i] + model.noise[i] * noise[t, i]
-            state[i] = min(max(value, model.low[i]), model.high[i])
-            lowest[i], highest[i] = min(lowest[i], state[i]), max(highest[i], state[i])
-        ending = ending_of(endings, state)
-        if ending >= 0:
-            total += last_reward(endings, ending)
-            break
-        total += reward
-        if goal == RETURN and total + greatest(per_step, at_end, horizon - 1 - t) < least:
-            return -np.inf
-    if goal == REACH:
-        total = 0.0
-        for i in range(d):
-            total += (highest[i] - lowest[i]) / model.frame.scale[i]
-    return float(total)
-
-
-@kernel()
-def worth(
-    model: Model, endings: Endings, kind: int, theta: NDArray[np.float64], is_discrete: bool,
-    starts: NDArray[np.float64], noise: NDArray[np.float64], goal: int, per_step: float, at_end: float, least: float,
-) -> float:  # fmt: skip
-    """The mean over the starts; given up as soon as it cannot reach `least` (then some number below it)."""
-    n, total = starts.shape[0], 0.0
-    best = greatest(per_step, at_end, noise.shape[1])
-    for i in range(n):
-        need = least * n - total - best * (n - 1 - i) if goal == RETURN else -np.inf
-        got = play(model, endings, kind, theta, is_discrete, starts[i], noise[i], goal, per_step, at_end, need)
-        total += got
-        if goal == RETURN and got < need:
-            return least - 1e-9 - abs(least) * 1e-9
-    return float(total / n)
+    n_initial: int
+    """Random policies."""
+    n_rounds: int
+    n_mutants: int
+    """Mutations per round."""
+    n_parents: int
+    """Best policies that are kept and mutated."""
+    mutation_size: float
+    """Relative to the size of the parent's weights, in the first round."""
+    mutation_decay: float
+    """Factor of the size from round to round."""
+    initial_bias: float
+    """Standard deviation of random biases and products; that of slopes is 1."""
 
 
 @kernel()
@@ -96,61 +39,75 @@ def normal(key: np.uint64, counter: np.uint64) -> float:
 
 
 @kernel()
-def search(
-    model: Model, endings: Endings, kind: int, is_discrete: bool, starts: NDArray[np.float64],
-    noise: NDArray[np.float64], goal: int, per_step: float, at_end: float, known: NDArray[np.float64],
-    n_first: int, n_rounds: int, n_mutants: int, key: np.uint64, best: NDArray[np.float64],
-) -> float:  # fmt: skip
-    """Random rules, then mutations of the best; the best one goes into `best`, its worth is returned."""
-    n_outputs, terms = best.shape
-    first = 1 if is_discrete else 0  # the score of the first action is 0: only differences matter
-    d = starts.shape[1]
-    thetas, worths = np.zeros((N_BEST, n_outputs, terms)), np.full(N_BEST, -np.inf)
-    theta, counter = np.zeros((n_outputs, terms)), np.uint64(0)
-    ceiling = greatest(per_step, at_end, noise.shape[1]) if goal == RETURN else np.inf
-    for k in range(known.shape[0]):
-        value = worth(model, endings, kind, known[k], is_discrete, starts, noise, goal, per_step, at_end, -np.inf)
-        worst = np.argmin(worths)
-        if value > worths[worst]:
-            worths[worst], thetas[worst] = value, known[k]
-    for turn in range(n_rounds + 1):
-        step = 0.5 * 0.6 ** (turn - 1)
-        for _ in range(n_first if turn == 0 else n_mutants):
-            parent = np.int64(0)
-            if turn > 0:
-                parent = np.int64(draw(key ^ np.uint64(0x5DEECE66D), counter) % np.uint64(N_BEST))
-                if worths[parent] == -np.inf:
-                    parent = np.argmax(worths)
-                size = 0.0
-                for a in range(first, n_outputs):
-                    for i in range(terms):
-                        size += thetas[parent, a, i] ** 2
-                size = math.sqrt(size / max((n_outputs - first) * terms, 1)) + 1e-9
-            for a in range(first, n_outputs):
-                for i in range(terms):
-                    number = normal(key, counter)
-                    counter += np.uint64(1)
-                    if turn == 0:
-                        theta[a, i] = number * (1.0 if i < d else 0.3)
-                    else:
-                        theta[a, i] = thetas[parent, a, i] + number * size * step
-            worst = np.argmin(worths)
-            value = worth(
-                model, endings, kind, theta, is_discrete, starts, noise, goal, per_step, at_end, worths[worst]
-            )
-            if value > worths[worst]:
-                worths[worst], thetas[worst] = value, theta
-        if goal == RETURN and turn > 0 and (worths >= ceiling - 1e-9).sum() > 2:
-            break
-    winner = np.argmax(worths)
-    best[:] = thetas[winner]
-    return float(worths[winner])
+def _seed(key: np.uint64, counter: np.uint64, first: int, n_slopes: int, bias: float, out: NDArray[np.float64]) -> None:
+    """A random policy into `out`."""
+    for a in range(first, out.shape[0]):
+        for i in range(out.shape[1]):
+            out[a, i] = normal(key, counter) * (1.0 if i < n_slopes else bias)
+            counter += np.uint64(1)
 
 
 @kernel()
-def endings_of(endings: Endings, states: NDArray[np.float64], out: NDArray[np.int64], rewards: Floats) -> None:
-    """The endings that hold in m states (-1: none), and the reward of each."""
-    for m in range(states.shape[0]):
-        out[m] = ending_of(endings, states[m])
-        if out[m] >= 0:
-            rewards[m] = last_reward(endings, out[m])
+def _mutate(
+    key: np.uint64, counter: np.uint64, first: int, parent: NDArray[np.float64], step: float, out: NDArray[np.float64]
+) -> None:
+    """A mutation of a policy into `out`."""
+    n_outputs, terms = parent.shape
+    size = 0.0
+    for a in range(first, n_outputs):
+        for i in range(terms):
+            size += parent[a, i] ** 2
+    size = math.sqrt(size / max((n_outputs - first) * terms, 1)) + 1e-9
+    for a in range(first, n_outputs):
+        for i in range(terms):
+            out[a, i] = parent[a, i] + normal(key, counter) * size * step
+            counter += np.uint64(1)
+
+
+@kernel()
+def _pick_parent(key: np.uint64, counter: np.uint64, values: Floats) -> int:
+    """A random one of the best policies."""
+    parent = np.int64(draw(key ^ np.uint64(0x5DEECE66D), counter) % np.uint64(values.shape[0]))
+    if values[parent] == -np.inf:
+        parent = np.int64(np.argmax(values))
+    return int(parent)
+
+
+@kernel()
+def _insert(policies: NDArray[np.float64], values: Floats, policy: NDArray[np.float64], value: float) -> None:
+    """Replace the worst of the best policies, if this one is better."""
+    worst = np.argmin(values)
+    if value > values[worst]:
+        values[worst], policies[worst] = value, policy
+
+
+@kernel()
+def search(
+    rollouts: Rollouts, kind: int, known: NDArray[np.float64], effort: Effort, key: np.uint64, best: NDArray[np.float64]
+) -> float:
+    """Search from the known policies on; writes the weights of the best one into `best` and returns its value."""
+    n_outputs, terms = best.shape
+    first = 1 if rollouts.is_discrete else 0  # the score of the first action is 0: only differences matter
+    n_drawn = np.uint64((n_outputs - first) * terms)
+    policies = np.zeros((effort.n_parents, n_outputs, terms))
+    values = np.full(effort.n_parents, -np.inf)
+    policy, counter = np.zeros((n_outputs, terms)), np.uint64(0)
+    enough = np.inf
+    if rollouts.goal == RETURN:
+        enough = max_return(rollouts.max_reward, rollouts.max_terminal_reward, rollouts.noise.shape[1]) - 1e-9
+    for k in range(known.shape[0]):
+        _insert(policies, values, known[k], evaluate(rollouts, kind, known[k], -np.inf))
+    for turn in range(effort.n_rounds + 1):
+        step = effort.mutation_size * effort.mutation_decay ** (turn - 1)
+        for _ in range(effort.n_initial if turn == 0 else effort.n_mutants):
+            if turn == 0:
+                _seed(key, counter, first, rollouts.starts.shape[1], effort.initial_bias, policy)
+            else:
+                _mutate(key, counter, first, policies[_pick_parent(key, counter, values)], step, policy)
+            counter += n_drawn
+            _insert(policies, values, policy, evaluate(rollouts, kind, policy, values.min()))
+        if rollouts.goal == RETURN and turn > 0 and (values >= enough).sum() > 2:
+            break
+    winner = np.argmax(values)
+    best[:] = policies[winner]
+    return float(values[winner])

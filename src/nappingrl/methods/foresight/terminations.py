@@ -1,156 +1,219 @@
-"""When an imagined episode ends: half-spaces that hold states in which real ones ended, and none that went on.
+"""When a rollout terminates: half-spaces that contain terminal states and no survived one.
 
-An ending is bad (going on would have earned more) or wanted. The border of a bad one is drawn close to the states that
-were survived, that of a wanted one close to those in which it came; and a bad one is expected on the opposite side of
-the centre, too, until a state beyond it is survived.
+A termination is bad (going on would have earned more) or wanted. The border of a bad one is drawn close to the
+survived states, that of a wanted one close to the terminal states. A bad one is also expected on the opposite side of
+the centre, until a state beyond it is survived.
 """
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl._build import kernel
-from nappingrl.methods.foresight.quadric import Surface, find_surface, is_beyond, no_surface
-from nappingrl.types import Floats
-from nappingrl.world_model.transitions import Seen
+from nappingrl.methods.foresight.config import ForesightConfig
+from nappingrl.methods.foresight.quadric import Quadric, fit_quadric, no_quadric, outside
+from nappingrl.types import Flags, Floats
+from nappingrl.world_model.transitions import Transitions
 
-MOST = 12
-MARGIN = 0.25
-"""How far from the nearest survived state the border of a bad ending is drawn, as a share of the way."""
+ABOVE, BELOW = 1, -1
 
 
-class Endings(NamedTuple):
-    """Known endings, as the kernels take them: each holds where all its conditions do."""
+class HalfSpace(NamedTuple):
+    """The states with an observation above or below a limit."""
 
-    dims: NDArray[np.int64]
-    """(endings, d) observations of the conditions; -1: no more."""
+    observation: int
+    side: int
+    """ABOVE or BELOW the limit."""
+    limit: float
+
+
+@dataclass(frozen=True, slots=True)
+class Termination:
+    """Terminates where all its half-spaces contain the state."""
+
+    half_spaces: tuple[HalfSpace, ...]
+    reward: float
+    """The reward of the last step."""
+
+
+class Terminations(NamedTuple):
+    """All known terminations, as the kernels take them."""
+
+    observations: NDArray[np.int64]
+    """(terminations, d) observations of the half-spaces; -1: no more."""
     sides: NDArray[np.int64]
-    """1: above the limit, -1: below it."""
     limits: NDArray[np.float64]
     rewards: Floats
-    """(endings,) the reward of the last step."""
-    bad: Surface
-    wanted: Surface
+    """(terminations,) the reward of the last step."""
+    bad: Quadric
+    wanted: Quadric
     n_unexplained: int
-    """States in which episodes ended and that nothing here holds."""
+    """Terminal states that no region contains."""
 
     @property
     def is_known(self) -> bool:
-        """Whether any ending is known."""
+        """Whether any termination is known."""
         return bool(len(self.rewards) or len(self.bad.weights) or len(self.wanted.weights))
 
+    @property
+    def max_reward(self) -> float:
+        """The largest reward of a last step; 0 if no termination is known."""
+        quadrics = [quadric.reward for quadric in (self.bad, self.wanted) if len(quadric.weights)]
+        return max([*self.rewards.tolist(), *quadrics], default=0.0)
 
-def find_endings(seen: list[Seen], centre: Floats, scale: Floats, horizon: int) -> Endings:
-    """The endings that explain what was seen."""
-    alive = [part for each in seen for part in (each.states, each.nexts[~each.ended])]
-    survived = np.concatenate(alive)
-    last = np.concatenate([each.nexts[each.ended] for each in seen])
-    rewards = np.concatenate([each.rewards[each.ended] for each in seen])
-    going = np.concatenate([each.rewards[~each.ended] for each in seen])
-    rest = (going.mean() if len(going) else 0.0) * horizon / 2
-    rows: list[tuple[list[tuple[int, int, float]], float]] = []
-    surfaces, n_unexplained = [], 0
+
+def find_terminations(
+    data: list[Transitions], centre: Floats, scale: Floats, horizon: int, config: ForesightConfig
+) -> Terminations:
+    """The terminations that explain the transitions."""
+    survived = np.concatenate([part for t in data for part in (t.states, t.next_states[~t.terminated])])
+    terminal = np.concatenate([t.next_states[t.terminated] for t in data])
+    rewards = np.concatenate([t.rewards[t.terminated] for t in data])
+    alive_rewards = np.concatenate([t.rewards[~t.terminated] for t in data])
+    return_of_going_on = (alive_rewards.mean() if len(alive_rewards) else 0.0) * horizon / 2
+    regions: list[Termination] = []
+    quadrics: list[Quadric] = []
+    n_unexplained = 0
     for is_bad in (True, False):
-        at = (rewards < rest) == is_bad
-        others = np.concatenate([survived, last[~at]])  # no ending of one kind holds one of the other
-        found, left = _cover(others, last[at], rewards[at], is_bad)
+        at = (rewards < return_of_going_on) == is_bad
+        others = np.concatenate([survived, terminal[~at]])  # a bad region contains no wanted one, and vice versa
+        found, unexplained = _cover(others, terminal[at], rewards[at], is_bad, config)
         if is_bad:
             found += _mirrored(found, others, centre)
-        rows += found
-        surface = no_surface()
-        if left.any():
-            surface = find_surface(survived, last[at][left], float(rewards[at][left].mean()), centre, scale)
-            n_unexplained += 0 if len(surface.weights) else int(left.sum())
-        surfaces.append(surface)
-    return _pack(rows[:MOST], len(centre), surfaces[0], surfaces[1], n_unexplained)
+        regions += found
+        quadric = no_quadric()
+        if unexplained.any():
+            reward = float(rewards[at][unexplained].mean())
+            quadric = fit_quadric(survived, terminal[at][unexplained], reward, centre, scale, config)
+            n_unexplained += 0 if len(quadric.weights) else int(unexplained.sum())
+        quadrics.append(quadric)
+    return pack(regions[: config.max_terminations], len(centre), quadrics[0], quadrics[1], n_unexplained)
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A half-space just beyond the survived states."""
+
+    observation: int
+    side: int
+    edge: float
+    """The outermost survived value."""
+    contains: Flags
+    """(terminal states,)"""
+
+    def half_space(self, terminal: NDArray[np.float64], margin: float) -> HalfSpace:
+        """The border at this share of the way from the edge to the nearest terminal state."""
+        nearest = self.side * (self.side * terminal[self.contains, self.observation]).min()
+        return HalfSpace(self.observation, self.side, float(self.edge + margin * (nearest - self.edge)))
 
 
 def _cover(
-    survived: NDArray[np.float64], last: NDArray[np.float64], rewards: Floats, is_bad: bool
-) -> tuple[list[tuple[list[tuple[int, int, float]], float]], NDArray[np.bool_]]:
-    """Half-spaces over the last states, the largest first; and which states none of them holds."""
-    left = np.ones(len(last), np.bool_)
-    found: list[tuple[list[tuple[int, int, float]], float]] = []
-    most, least = survived.max(axis=0), survived.min(axis=0)
-    while left.any() and len(found) < MOST - 4:
-        options = []
-        for d in range(last.shape[1]):
-            for side, edge in ((1, most[d]), (-1, least[d])):
-                covered = side * last[:, d] > side * edge
-                options.append((int((covered & left).sum()), d, side, edge, covered))
-        best = max(options, key=lambda option: option[0])
-        if best[0] == 0:
+    survived: NDArray[np.float64], terminal: NDArray[np.float64], rewards: Floats, is_bad: bool, config: ForesightConfig
+) -> tuple[list[Termination], Flags]:
+    """Half-spaces over the terminal states, the largest first; and which states none of them contains."""
+    left = np.ones(len(terminal), np.bool_)
+    found: list[Termination] = []
+    margin = config.termination_margin if is_bad else 1 - config.termination_margin
+    candidates = _candidates(survived, terminal)
+    while left.any() and len(found) < config.max_terminations - 4:
+        counts = [int((candidate.contains & left).sum()) for candidate in candidates]
+        if max(counts) == 0:
             break
-        conditions = []
-        for _, d, side, edge, covered in options:
-            if np.array_equal(covered & left, best[4] & left):
-                nearest = side * (side * last[covered, d]).min()
-                limit = edge + (MARGIN if is_bad else 1 - MARGIN) * (nearest - edge)
-                conditions.append((d, side, float(limit)))
-        reward, left = float(rewards[best[4]].mean()), left & ~best[4]
-        # Equally good explanations: a bad ending is feared by each of them, a wanted one is hoped for where all hold.
-        found += [([condition], reward) for condition in conditions] if is_bad else [(conditions, reward)]
+        best = candidates[int(np.argmax(counts))]
+        half_spaces = [
+            candidate.half_space(terminal, margin)
+            for candidate in candidates
+            if np.array_equal(candidate.contains & left, best.contains & left)
+        ]
+        reward = float(rewards[best.contains].mean())
+        left = left & ~best.contains
+        # Equally good explanations: expect a bad termination where any of them holds, a wanted one where all do.
+        if is_bad:
+            found += [Termination((half_space,), reward) for half_space in half_spaces]
+        else:
+            found.append(Termination(tuple(half_spaces), reward))
     return found, left
 
 
-def _mirrored(
-    found: list[tuple[list[tuple[int, int, float]], float]], survived: NDArray[np.float64], centre: Floats
-) -> list[tuple[list[tuple[int, int, float]], float]]:
-    have = {(d, side) for conditions, _ in found for d, side, _ in conditions}
+def _candidates(survived: NDArray[np.float64], terminal: NDArray[np.float64]) -> list[_Candidate]:
+    highest, lowest = survived.max(axis=0), survived.min(axis=0)
+    return [
+        _Candidate(i, side, edge, side * terminal[:, i] > side * edge)
+        for i in range(terminal.shape[1])
+        for side, edge in ((ABOVE, highest[i]), (BELOW, lowest[i]))
+    ]
+
+
+def _mirrored(found: list[Termination], survived: NDArray[np.float64], centre: Floats) -> list[Termination]:
+    """The opposites of bad terminations that no survived state refutes."""
+    known = {(half_space.observation, half_space.side) for each in found for half_space in each.half_spaces}
     mirrored = []
-    for conditions, reward in found:
-        d, side, limit = conditions[0]
-        opposite = 2 * centre[d] - limit
-        if (d, -side) not in have and (side * survived[:, d] > side * opposite).all():
-            mirrored.append(([(d, -side, float(opposite))], reward))
+    for termination in found:
+        i, side, limit = termination.half_spaces[0]
+        opposite = 2 * centre[i] - limit
+        if (i, -side) not in known and (side * survived[:, i] > side * opposite).all():
+            mirrored.append(Termination((HalfSpace(i, -side, float(opposite)),), termination.reward))
     return mirrored
 
 
-def _pack(
-    rows: list[tuple[list[tuple[int, int, float]], float]], d: int, bad: Surface, wanted: Surface, n_unexplained: int
-) -> Endings:
-    dims, sides = np.full((len(rows), d), -1), np.zeros((len(rows), d), np.int64)
-    limits, rewards = np.zeros((len(rows), d)), np.zeros(len(rows))
-    for k, (conditions, reward) in enumerate(rows):
-        rewards[k] = reward
-        for q, (dim, side, limit) in enumerate(conditions[:d]):
-            dims[k, q], sides[k, q], limits[k, q] = dim, side, limit
-    return Endings(dims, sides, limits, rewards, bad, wanted, n_unexplained)
+def pack(
+    regions: list[Termination],
+    d: int,
+    bad: Quadric | None = None,
+    wanted: Quadric | None = None,
+    n_unexplained: int = 0,
+) -> Terminations:
+    """Terminations in d observations, as the kernels take them."""
+    observations, sides = np.full((len(regions), d), -1), np.zeros((len(regions), d), np.int64)
+    limits, rewards = np.zeros((len(regions), d)), np.zeros(len(regions))
+    for k, termination in enumerate(regions):
+        rewards[k] = termination.reward
+        for q, half_space in enumerate(termination.half_spaces[:d]):
+            observations[k, q], sides[k, q], limits[k, q] = half_space
+    return Terminations(
+        observations, sides, limits, rewards, bad or no_quadric(), wanted or no_quadric(), n_unexplained
+    )
 
 
 @kernel()
-def ending_of(endings: Endings, state: Floats) -> int:
-    """Which ending holds in a state: its number, the number of them for a surface (bad, wanted), or -1."""
-    n, d = endings.dims.shape
+def termination_at(terminations: Terminations, state: Floats) -> int:
+    """The termination that contains a state: its number, n or n + 1 for the quadrics (bad, wanted), or -1."""
+    n, d = terminations.observations.shape
     for k in range(n):
         holds = True
         for q in range(d):
-            dim = endings.dims[k, q]
-            if dim < 0:
+            i = terminations.observations[k, q]
+            if i < 0:
                 break
-            if endings.sides[k, q] * state[dim] <= endings.sides[k, q] * endings.limits[k, q]:
+            if terminations.sides[k, q] * state[i] <= terminations.sides[k, q] * terminations.limits[k, q]:
                 holds = False
                 break
         if holds:
             return k
-    if endings.bad.weights.shape[0] and is_beyond(endings.bad, state):
+    if terminations.bad.weights.shape[0] and outside(terminations.bad, state):
         return int(n)
-    if endings.wanted.weights.shape[0] and is_beyond(endings.wanted, state):
+    if terminations.wanted.weights.shape[0] and outside(terminations.wanted, state):
         return int(n) + 1
     return -1
 
 
 @kernel()
-def last_reward(endings: Endings, ending: int) -> float:
-    """The reward of the step that ends so."""
-    n = endings.rewards.shape[0]
-    if ending < n:
-        return float(endings.rewards[ending])
-    return float(endings.bad.reward if ending == n else endings.wanted.reward)
+def terminal_reward(terminations: Terminations, number: int) -> float:
+    """The reward of a step that terminates this way."""
+    n = terminations.rewards.shape[0]
+    if number < n:
+        return float(terminations.rewards[number])
+    return float(terminations.bad.reward if number == n else terminations.wanted.reward)
 
 
-def greatest_last_reward(endings: Endings) -> float:
-    """The best that an ending may give."""
-    surfaces = [surface.reward for surface in (endings.bad, endings.wanted) if len(surface.weights)]
-    return max([*endings.rewards.tolist(), *surfaces], default=0.0)
+@kernel()
+def terminations_at(
+    terminations: Terminations, states: NDArray[np.float64], out: NDArray[np.int64], rewards: Floats
+) -> None:
+    """The termination of each of m states (-1: none) into `out`; replaces the rewards of those that terminate."""
+    for m in range(states.shape[0]):
+        out[m] = termination_at(terminations, states[m])
+        if out[m] >= 0:
+            rewards[m] = terminal_reward(terminations, out[m])

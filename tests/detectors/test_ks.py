@@ -101,8 +101,8 @@ def test_long_episodes_are_thinned_evenly() -> None:
         now = np.full((2, 1), step, np.float32)
         detector.step(np.array([0, 1]), transition(now, now))
         if step == 5:
-            assert detector.state()["window"][0, 0].tolist() == [0.0, 2.0, 4.0, np.inf]
-    assert detector.state()["window"][1, 0].tolist() == [0.0, 4.0, 8.0, np.inf]
+            assert detector.state()["_window"][0, 0].tolist() == [0.0, 2.0, 4.0, np.inf]
+    assert detector.state()["_window"][1, 0].tolist() == [0.0, 4.0, 8.0, np.inf]
 
 
 def test_of_many_episodes_before_the_novelty_the_latest_are_kept() -> None:

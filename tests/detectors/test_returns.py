@@ -123,7 +123,7 @@ def test_adwin_alarms_where_its_bound_says(jump: float, expected: int) -> None:
 def test_adwin_remembers_more_episodes_than_it_had_room_for() -> None:
     detector = Adwin(1, calibration=10)
     assert alarm(detector, [9.0, 11.0] * 50 + [30.0] * 20, first=0) > 100
-    assert detector.state()["history"].shape[1] >= 100
+    assert detector.state()["_history"].shape[1] >= 100
 
 
 def test_adwin_without_river_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

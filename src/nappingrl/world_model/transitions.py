@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nappingrl.types import Floats, Rows, Transition
+from nappingrl.types import Flags, Floats, Rows, Transition
 from nappingrl.world_model.action_encoding import ActionEncoding
 
 
@@ -32,11 +32,10 @@ class Transitions(NamedTuple):
 
 
 def encode(step: Transition, encoding: ActionEncoding, episodes: Rows) -> Transitions:
-    """One step of m trials, with encoded actions."""
-    return Transitions(
-        step.observations.astype(np.float64), encoding(step.actions), step.next_observations.astype(np.float64),
-        step.rewards, step.terminated, episodes,
-    )  # fmt: skip
+    """One step of m trials, with encoded actions; observations stay float32."""
+    states: Any = step.observations
+    next_states: Any = step.next_observations
+    return Transitions(states, encoding(step.actions), next_states, step.rewards, step.terminated, episodes)
 
 
 class TransitionBuffer:
@@ -56,8 +55,10 @@ class TransitionBuffer:
         """Drop all transitions of these rows."""
         self.count[rows] = 0
 
-    def add(self, rows: Rows, transitions: Transitions) -> None:
-        """Append one transition to each of these rows."""
+    def add(self, rows: Rows, transitions: Transitions, keep: Flags | None = None) -> None:
+        """Append one transition to each of these rows; `keep`: only to some of them."""
+        if keep is not None and not keep.all():
+            rows, transitions = rows[keep], transitions.at(keep)
         if len(rows) == 0:
             return
         if self.count[rows].max() >= self._arrays[0].shape[1]:

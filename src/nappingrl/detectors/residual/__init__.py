@@ -74,31 +74,37 @@ class Residual(Detector):
     def step(self, rows: Rows, transition: Transition) -> None:
         steps = encode(transition, self._encoding, self._episode[rows])
         is_calibrated = self._is_calibrated[rows]
-        keep = ~is_calibrated | (self.context[rows] > 0)
-        at = slice(None) if keep.all() else keep
-        self._buffer.add(rows[at], steps.at(at))
-        if is_calibrated.any():
+        self._buffer.add(rows, steps, ~is_calibrated | (self.context[rows] > 0))
+        if is_calibrated.all():
+            self._judge(rows, steps)
+        elif is_calibrated.any():
             self._judge(rows[is_calibrated], steps.at(is_calibrated))
 
     def _judge(self, rows: Rows, steps: Transitions) -> None:
         """Raise alarms, and notice when the original world is back."""
         self.recognition.recent.add(rows, steps)
         residuals = self.models.residuals(rows, ORIGINAL, steps)
-        self._changed[rows] += self.drift.update(rows, residuals, steps.actions)
+        self._blame(rows, *self.drift.update(rows, residuals, steps.actions))
         sizes = np.abs(residuals)
-        is_beyond = self.surprise.update(rows, sizes)
-        is_changed = is_beyond[:, None] & (sizes > self.surprise.limit[rows, None])
-        self._changed[rows] += np.where(is_changed, sizes, 0.0)
-        is_in_range = (sizes.max(axis=1) > 0) & self.models.is_in_range(rows, steps.states)
-        self.recognition.count(rows, is_beyond, is_beyond | is_in_range)
+        largest = sizes.max(axis=1)
+        is_beyond = self.surprise.update(rows, largest)
+        self._blame(rows, sizes, is_beyond[:, None] & (sizes > self.surprise.limit[rows, None]))
+        is_informative = is_beyond | ((largest > 0) & self.models.is_in_range(rows, steps.states))
+        self.recognition.count(rows, is_beyond, is_informative)
         is_away = self.context[rows] > 0
         is_surprise, is_drift = self.surprise.is_alarm(rows), self.drift.is_alarm(rows)
         self._is_drift[rows[~is_away]] = (is_drift & ~is_surprise)[~is_away]
         for row in rows[~is_away & (is_drift | is_surprise)].tolist():
             self.context[row] = self.recognition.identify(row)
-        is_back = self.recognition.is_back(rows, is_away, is_beyond)
-        for row in rows[is_back & ~self._is_drift[rows]].tolist():
-            self._come_back(row, int(self.recognition.calm[row]))
+        if is_away.any():
+            is_back = self.recognition.is_back(rows, is_away, is_beyond)
+            for row in rows[is_back & ~self._is_drift[rows]].tolist():
+                self._come_back(row, int(self.recognition.calm[row]))
+
+    def _blame(self, rows: Rows, amounts: NDArray[np.float64], where: NDArray[np.bool_]) -> None:
+        """Add to what each observation has contributed to alarms."""
+        if where.any():
+            self._changed[rows] += np.where(where, amounts, 0.0)
 
     def _come_back(self, row: int, n_calm: int) -> None:
         """The original world is back since `n_calm` steps: model the context that is left."""

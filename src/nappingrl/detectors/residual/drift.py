@@ -47,15 +47,17 @@ class Drift:
     def _drift(self, sums: NDArray[np.float64], squares: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(np.abs(sums) / np.sqrt(squares + self.config.drift_evidence))
 
-    def update(self, rows: Rows, residuals: NDArray[np.float64], actions: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Add a step; returns the drift (m, d) of the observations beyond the limit that drift more than before."""
+    def update(
+        self, rows: Rows, residuals: NDArray[np.float64], actions: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Add a step; returns the drift (m, d) of each observation, and where it is a new maximum beyond the limit."""
         products = residuals[:, :, None] * actions[:, None, :]
         self.sums[rows] += products
         self.squares[rows] += products**2
         drifts = self._drift(self.sums[rows], self.squares[rows]).max(axis=2)
         is_new = drifts > np.maximum(self.limit[rows], self.largest[rows])[:, None]
         self.largest[rows] = np.maximum(self.largest[rows], drifts.max(axis=1))
-        return np.where(is_new, drifts, 0.0)
+        return drifts, is_new
 
     def is_alarm(self, rows: Rows) -> Flags:
         """Whether this episode drifts beyond the limit."""

@@ -75,11 +75,12 @@ class ResidualModels:
 
     def residuals(self, rows: Rows, slot: int, steps: Transitions) -> NDArray[np.float64]:
         """(m, d) residuals of one step of each row, in usual ones; 0 where an observation was clipped."""
-        out = np.empty_like(steps.next_states)
+        config = self.config
+        states, next_states = steps.states.astype(np.float64), steps.next_states.astype(np.float64)
+        out = np.empty_like(states)
         _write_residuals(
-            self.weights, self.centre, self.scale, self.has_products, self.usual, rows, slot, steps.states,
-            steps.actions, steps.next_states, self.config.range_margin, self.config.outside_tolerance,
-            self.config.max_outside_tolerance, out,
+            self.weights, self.centre, self.scale, self.has_products, self.usual, rows, slot, states, steps.actions,
+            next_states, config.range_margin, config.outside_tolerance, config.max_outside_tolerance, out,
         )  # fmt: skip
         out[~self._unclipped(rows, steps)] = 0.0
         return out

@@ -1,12 +1,11 @@
 """Surprise: single steps that do not lead where the model predicts."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nappingrl.detectors.residual.config import ResidualConfig
 from nappingrl.detectors.residual.model import HeldOut
 from nappingrl.detectors.tail_limits import hill_limit
-from nappingrl.types import Flags, Rows
+from nappingrl.types import Flags, Floats, Rows
 
 
 class Surprise:
@@ -39,12 +38,13 @@ class Surprise:
         limit = min(hill_limit(surprises, config.false_alarms), config.max_limit_factor * float(surprises.max()))
         self.limit[row] = max(limit, config.min_limit)
 
-    def update(self, rows: Rows, sizes: NDArray[np.float64]) -> Flags:
-        """Judge a step by the sizes (m, d) of its residuals; returns which steps are beyond the limit."""
-        largest, limit = sizes.max(axis=1), self.limit[rows]
-        is_beyond = largest > limit
-        self.n_beyond[rows] += is_beyond.astype(np.int64) + (largest > self.config.far_factor * limit)
-        return np.asarray(is_beyond)
+    def update(self, rows: Rows, largest: Floats) -> Flags:
+        """Judge a step of each row by the size of its largest residual; returns which are beyond the limit."""
+        limit = self.limit[rows]
+        is_beyond: Flags = largest > limit
+        if is_beyond.any():
+            self.n_beyond[rows] += is_beyond.astype(np.int64) + (largest > self.config.far_factor * limit)
+        return is_beyond
 
     def is_alarm(self, rows: Rows) -> Flags:
         """Whether enough steps of this episode are beyond the limit."""

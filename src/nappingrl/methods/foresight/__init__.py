@@ -74,13 +74,19 @@ class Foresight(Method):
                 self.trials[row].begin_episode(observation.astype(np.float64))
             self._episodes.is_first_step[rows] = False
         actions = self._follow_policies(rows, observations, decision.actions)
-        for m in np.flatnonzero(self._table.has_probes[rows]):
-            trial = self.trials[rows[m]]
-            actions = actions.copy() if actions is decision.actions else actions
-            actions[m] = trial.probes.pop()
-            self._table.has_probes[rows[m]] = bool(trial.probes)
+        if self._table.has_probes[rows].any():
+            actions = self._probe(rows, actions)
         self._episodes.chosen[rows] = actions.reshape(len(rows), -1)
         return actions
+
+    def _probe(self, rows: Rows, actions: Actions) -> Actions:
+        """Replace actions by those that a trial must try first."""
+        probed: Actions = actions.copy()
+        for m in np.flatnonzero(self._table.has_probes[rows]):
+            trial = self.trials[rows[m]]
+            probed[m] = trial.probes.pop()
+            self._table.has_probes[rows[m]] = bool(trial.probes)
+        return probed
 
     def _follow_policies(self, rows: Rows, observations: Observations, wanted: Actions) -> Actions:
         kinds = self._table.kinds[rows]
@@ -108,14 +114,12 @@ class Foresight(Method):
         super().learn(rows, transition, detected)
         self._episodes.step(rows, transition.actions, transition.rewards)
         step = encode(transition, self._encoding, self._episodes.number[rows])
-        keep = detected | ~self._table.has_left[rows]
-        at = slice(None) if keep.all() else keep
-        self._buffer.add(rows[at], step.at(at))
+        self._buffer.add(rows, step, detected | ~self._table.has_left[rows])
         is_running = ~(transition.terminated | transition.truncated)
         is_due = detected & is_running & (self._buffer.count[rows] >= self._table.next_plan[rows])
         for m in np.flatnonzero(is_due):
             self._episodes.is_mixed[rows[m]] = True
-            self._plan(int(rows[m]), step.next_states[m])
+            self._plan(int(rows[m]), step.next_states[m].astype(np.float64))
 
     def _plan(self, row: int, now: NDArray[np.float64] | None = None) -> None:
         self.trials[row].plan(self._buffer.read(row), now)

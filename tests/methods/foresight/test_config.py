@@ -27,14 +27,14 @@ def test_every_setting_is_an_option() -> None:
 
 
 def test_defaults_are_left_out_and_give_the_default_config() -> None:
-    assert read_options("foresight", Foresight, DEFAULTS) == {}
+    assert read_options("foresight", DEFAULTS) == {}
     assert read_config({}) == ForesightConfig()
     assert read_config(DEFAULTS) == ForesightConfig()
 
 
 def test_values_are_read_as_the_type_of_their_setting() -> None:
     given = {"n_mutants": "7", "min_relative_gain": "0.1", "residual_gains": "-1, 2.5"}
-    read = read_options("foresight", Foresight, given)
+    read = read_options("foresight", given)
     assert read == {"n_mutants": 7, "min_relative_gain": 0.1, "residual_gains": "-1,2.5"}
     config = read_config(read)
     assert (config.n_mutants, config.min_relative_gain, config.residual_gains) == (7, 0.1, (-1.0, 2.5))
@@ -52,7 +52,7 @@ def test_values_are_read_as_the_type_of_their_setting() -> None:
 )
 def test_bad_options_are_refused_in_one_line(option: dict[str, Any], words: str) -> None:
     with pytest.raises(NappingError, match=words) as caught:
-        read_options("foresight", Foresight, option)
+        read_options("foresight", option)
     assert "\n" not in str(caught.value)
 
 
@@ -61,17 +61,17 @@ def test_an_option_changes_what_foresight_does_and_its_default_does_not(
 ) -> None:
     hard = {"length": 3.5, "gravity": 38.0, "masscart": 1.5, "masspole": 0.7, "force": 53.0}
     novelty = Novelty("hard", {name: (value, value) for name, value in hard.items()})
-    monkeypatch.setitem(CartPole.novelties, "hard", novelty)
+    monkeypatch.setitem(CartPole.spec.novelties, "hard", novelty)
 
-    def run(options: dict[str, Any]) -> Any:
-        rows = nappingrl.run(
+    def rows_of(options: dict[str, Any]) -> Any:
+        run = nappingrl.run(
             "cartpole", agent, "foresight", novelty="hard", detector="given", trials=1, protocol="12+4", options=options
         )
-        return rows.drop("trial")
+        return run.rows.drop("trial")
 
-    plain = run({})
-    assert_frame_equal(run(DEFAULTS), plain)
-    never = run({"min_relative_gain": 1e9})
+    plain = rows_of({})
+    assert_frame_equal(rows_of(DEFAULTS), plain)
+    never = rows_of({"min_relative_gain": 1e9})
     assert plain["regions"].sum() > 0
     assert never["regions"].sum() == 0, "no gain is large enough"
 

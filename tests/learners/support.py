@@ -11,8 +11,9 @@ from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.logger import Logger
 
 from nappingrl import agents
+from nappingrl.agents.base import Layer
 from nappingrl.learners import Learner, make_learner
-from nappingrl.learners.network import unflatten
+from nappingrl.learners.network import Sizes
 from nappingrl.learners.ppo import shuffle
 from nappingrl.rng import Streams
 from nappingrl.types import Decision, Transition
@@ -169,10 +170,26 @@ def flat_of(model: Any, learner: Learner, what: str) -> NDArray[np.float32]:
 
 def assert_same(learner: Learner, model: Any, row: int = ROW, rtol: float = 2e-4, atol: float = 2e-6) -> None:
     """All parameters and both moments are SB3's."""
-    for mine, what in ((learner.parameters, "weights"), (learner.first, "exp_avg"), (learner.second, "exp_avg_sq")):
-        np.testing.assert_allclose(mine[row], flat_of(model, learner, what), rtol=rtol, atol=atol, err_msg=what)
+    for what, values in named_arrays(learner).items():
+        np.testing.assert_allclose(values[row], flat_of(model, learner, what), rtol=rtol, atol=atol, err_msg=what)
 
 
-def layers_of(learner: Learner, row: int = ROW) -> list[Any]:
+def named_arrays(learner: Learner) -> dict[str, NDArray[np.float32]]:
+    """Parameters and Adam's moments, by torch's names."""
+    state = learner.state
+    return {"weights": state.parameters, "exp_avg": state.first_moments, "exp_avg_sq": state.second_moments}
+
+
+def layers_of(learner: Learner, row: int = ROW) -> list[Layer]:
     """The layers of the network that acts."""
-    return unflatten(learner.parameters[row], learner.sizes[0])
+    return unflatten(learner.state.parameters[row], learner.networks[0].sizes)
+
+
+def unflatten(flat: NDArray[np.float32], sizes: Sizes) -> list[Layer]:
+    """The layers in a vector."""
+    layers, at = [], 0
+    for n_in, n_out in zip(sizes[:-1].tolist(), sizes[1:].tolist(), strict=True):
+        last = at + n_in * n_out
+        layers.append((flat[at:last].reshape(n_in, n_out), flat[last : last + n_out]))
+        at = last + n_out
+    return layers

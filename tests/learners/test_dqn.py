@@ -51,7 +51,7 @@ def test_updates_are_those_of_sb3(arch: Any, activation: str, n_updates: int) ->
     assert steps["truncated"].any()
     model, learner = both(steps, n_updates, arch=arch, activation=activation)
     assert_same(learner, model)
-    assert learner.adam_steps[ROW] == 30 + n_updates
+    assert learner.state.adam_steps[ROW] == 30 + n_updates
 
 
 @pytest.mark.parametrize("max_grad_norm", [0.05, 1e6])
@@ -63,7 +63,7 @@ def test_clipping_makes_a_difference() -> None:
     """So that the test above compares something."""
     _, clipped = both(make_steps(100, reward_scale=20), 5, max_grad_norm=0.05)
     _, free = both(make_steps(100, reward_scale=20), 5, max_grad_norm=1e6)
-    assert not np.allclose(clipped.first[ROW], free.first[ROW], rtol=0.1, atol=1e-6)
+    assert not np.allclose(clipped.state.first_moments[ROW], free.state.first_moments[ROW], rtol=0.1, atol=1e-6)
 
 
 def test_large_batches() -> None:
@@ -73,16 +73,17 @@ def test_large_batches() -> None:
 def test_a_fresh_adam() -> None:
     """Its first steps are as long where the gradient is nothing but rounding, so a few numbers may differ."""
     model, learner = both(make_steps(100), 3, warm=0)
-    np.testing.assert_allclose(learner.first[ROW], flat_of(model, learner, "exp_avg"), rtol=1e-3, atol=1e-6)
-    apart = np.abs(learner.parameters[ROW] - flat_of(model, learner, "weights")) > 1e-5
+    first_moments = learner.state.first_moments[ROW]
+    np.testing.assert_allclose(first_moments, flat_of(model, learner, "exp_avg"), rtol=1e-3, atol=1e-6)
+    apart = np.abs(learner.state.parameters[ROW] - flat_of(model, learner, "weights")) > 1e-5
     assert apart.mean() < 0.001
 
 
 def test_last_layer_only() -> None:
     model, learner = both(make_steps(100), 5, last=True, max_grad_norm=0.05)
     assert_same(learner, model)
-    changed = np.flatnonzero(learner.parameters[ROW] != learner.parameters[0])
-    assert changed.min() >= learner.parameters.shape[1] - 65 * 4
+    changed = np.flatnonzero(learner.state.parameters[ROW] != learner.state.parameters[0])
+    assert changed.min() >= learner.state.parameters.shape[1] - 65 * 4
     assert len(changed) > 100
 
 
@@ -90,18 +91,18 @@ def test_the_ring_wraps_as_in_sb3() -> None:
     """250 steps in a buffer of 100: the last 100 are left."""
     model, learner = both(make_steps(250), 5, buffer_size=100)
     assert_same(learner, model)
-    assert learner.memory.records.shape[1] == 100
-    np.testing.assert_array_equal(learner.memory.records[ROW, 49, :3], make_steps(250)["observations"][249])
-    np.testing.assert_array_equal(learner.memory.records[ROW, 50, :3], make_steps(250)["observations"][150])
+    assert learner.replay.records.shape[1] == 100
+    np.testing.assert_array_equal(learner.replay.records[ROW, 49, :3], make_steps(250)["observations"][249])
+    np.testing.assert_array_equal(learner.replay.records[ROW, 50, :3], make_steps(250)["observations"][150])
 
 
 def test_memory_grows_and_keeps_what_it_has() -> None:
     model = make_model("dqn", buffer_size=10_000)
     learner, steps = make(model), make_steps(700)
     remember(learner, steps)
-    assert learner.memory.records.shape[1] == 1024
-    np.testing.assert_array_equal(learner.memory.records[ROW, :700, :3], steps["observations"])
-    np.testing.assert_array_equal(learner.memory.records[ROW, :700, 7], steps["rewards"])
+    assert learner.replay.records.shape[1] == 1024
+    np.testing.assert_array_equal(learner.replay.records[ROW, :700, :3], steps["observations"])
+    np.testing.assert_array_equal(learner.replay.records[ROW, :700, 7], steps["rewards"])
 
 
 def test_scaled_rewards() -> None:
@@ -114,8 +115,8 @@ def test_scaled_rewards() -> None:
     fill_replay(model, steps)
     model.train(30, 32)
     learner = make(model)
-    assert learner.rewards.is_active
-    learner.rewards.deviation[ROW] = np.sqrt(0.5 + 1e-8)
+    assert learner.reward_scale.is_active
+    learner.reward_scale.deviation[ROW] = np.sqrt(0.5 + 1e-8)
     remember(learner, steps)
     draw_like(model, learner)
     model.train(5, 32)
@@ -131,20 +132,20 @@ def test_when_it_trains_and_when_the_target_follows(tau: float) -> None:
     assert isinstance(learner, Dqn)
     target = learner.targets[ROW].copy()
     for t in range(20):
-        before = learner.parameters[ROW].copy()
+        before = learner.state.parameters[ROW].copy()
         learner.learn(ONE, transition(steps, t))
         if (t + 1) % 6 == 0:
             target = (1 - tau) * target + tau * before
         np.testing.assert_allclose(learner.targets[ROW], target, atol=1e-6)
-        assert learner.adam_steps[ROW] == 2 * ((t + 1) // 4)
-        assert (learner.parameters[ROW] != before).any() == ((t + 1) % 4 == 0)
+        assert learner.state.adam_steps[ROW] == 2 * ((t + 1) // 4)
+        assert (learner.state.parameters[ROW] != before).any() == ((t + 1) % 4 == 0)
 
 
 def test_gradient_steps_of_minus_one_are_as_many_as_steps() -> None:
     learner = make(make_model("dqn", train_freq=5, gradient_steps=-1))
     for t in range(10):
         learner.learn(ONE, transition(make_steps(10), t))
-    assert learner.adam_steps[ROW] == 10
+    assert learner.state.adam_steps[ROW] == 10
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0])

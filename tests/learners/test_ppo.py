@@ -71,7 +71,7 @@ def both(
 def test_updates_are_those_of_sb3(monkeypatch: Any, arch: Any, activation: str, rollouts: int) -> None:
     learner, model = both(monkeypatch, rollouts, arch=arch, activation=activation)
     assert_same(learner, model, atol=1e-5)
-    assert learner.adam_steps[ROW] == 9 * (1 + rollouts)
+    assert learner.state.adam_steps[ROW] == 9 * (1 + rollouts)
 
 
 OPTIONS: list[dict[str, Any]] = [
@@ -104,7 +104,7 @@ def test_other_settings_make_a_difference(monkeypatch: Any) -> None:
     plain, _ = both(monkeypatch, 2)
     for options in OPTIONS[3:-3]:
         other, _ = both(monkeypatch, 2, **options)
-        assert np.abs(plain.parameters[ROW] - other.parameters[ROW]).max() > 1e-4, options
+        assert np.abs(plain.state.parameters[ROW] - other.state.parameters[ROW]).max() > 1e-4, options
 
 
 def test_gae_by_its_definition() -> None:

@@ -1,15 +1,10 @@
-"""Rewards are scaled as VecNormalize does it, and hyper-parameters are read as SB3 means them."""
-
-from typing import Any
+"""Reward scaling matches VecNormalize."""
 
 import numpy as np
 import pytest
-from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from learners.support import Scripted, make_steps
-from nappingrl.errors import BadAgentError
-from nappingrl.learners import DqnSettings, PpoSettings, read_settings
 from nappingrl.learners.replay import RewardScale
 
 
@@ -35,31 +30,3 @@ def test_rewards_are_left_alone_without_statistics() -> None:
     scaler.start(row)
     scaler.update(row, np.array([500.0]), np.array([False]))
     assert scaler.scaled(row, np.array([500.0]))[0] == 500.0
-
-
-@pytest.mark.parametrize(("kind", "algorithm"), [(DqnSettings, DQN), (PpoSettings, PPO)])
-def test_defaults_are_those_of_sb3(kind: Any, algorithm: Any) -> None:
-    import inspect
-
-    signature = inspect.signature(algorithm.__init__).parameters
-    settings, schedules = read_settings(kind, {})
-    for name, value in settings._asdict().items():
-        theirs = signature[name].default
-        assert value == (np.inf if theirs is None else theirs), name
-    assert schedules == []
-
-
-def test_a_schedule_counts_as_its_first_value() -> None:
-    known = {"learning_rate": {"from": 0.5, "to": 0.0}, "clip_range": {"from": 0.25, "to": 0.0}, "n_steps": 8}
-    settings, schedules = read_settings(PpoSettings, known)
-    assert (settings.learning_rate, settings.clip_range, settings.n_steps) == (0.5, 0.25, 8)
-    assert schedules == ["learning_rate", "clip_range"]
-
-
-@pytest.mark.parametrize(
-    "known", [{"batch_size": 0}, {"gamma": "x"}, {"gradient_steps": -2}, {"n_envs": 1, "train_freq": 2.5}, {"tau": -1}]
-)
-def test_settings_that_make_no_sense(known: dict[str, Any]) -> None:
-    with pytest.raises(BadAgentError, match=f"the agent's {list(known)[-1]} is") as caught:
-        read_settings(DqnSettings, known)
-    assert "\n" not in str(caught.value)

@@ -24,6 +24,7 @@ from learners.support import (
     make,
     make_model,
     make_steps,
+    named_arrays,
     remember,
 )
 from nappingrl import agents
@@ -73,10 +74,10 @@ def test_a_zip_gives_what_the_live_model_gives(kind: str, tmp_path: Path) -> Non
         assert agent.moments is not None
         own = make_learner(agent, 1)
         own.start(np.array([0]), np.array([1], np.uint64))
-        for mine, what in ((own.parameters, "weights"), (own.first, "exp_avg"), (own.second, "exp_avg_sq")):
-            np.testing.assert_array_equal(mine[0], flat_of(model, learner, what))
-        assert own.adam_steps[0] == next(iter(model.policy.optimizer.state.values()))["step"] > 0
-        assert own.settings == learner.settings  # type: ignore[attr-defined]
+        for what, values in named_arrays(own).items():
+            np.testing.assert_array_equal(values[0], flat_of(model, learner, what))
+        assert own.state.adam_steps[0] == next(iter(model.policy.optimizer.state.values()))["step"] > 0
+        assert own.hyperparameters == learner.hyperparameters  # type: ignore[attr-defined]
     if kind == "dqn":
         np.testing.assert_array_equal(flatten(read.networks["target"]), make(model).targets[0])  # type: ignore[attr-defined]
 
@@ -102,7 +103,7 @@ def test_a_zip_without_the_optimiser(kind: str, tmp_path: Path) -> None:
     assert (agent.moments, agent.adam_steps) == (None, 0)
     learner = make_learner(agent, 1)
     learner.start(np.array([0]), np.array([1], np.uint64))
-    assert not learner.first.any()
+    assert not learner.state.first_moments.any()
 
 
 def test_hyperparameters_of_a_zip(tmp_path: Path) -> None:
@@ -127,7 +128,7 @@ def test_what_a_zip_does_not_tell(tmp_path: Path) -> None:
     agent = agents.load(path)
     assert agent.hyperparameters()["unreadable"] == ["learning_rate"]
     notes = make_learner(agent.trainable(), 1).notes
-    assert notes == ["takes SB3's defaults for what the agent's file does not tell: learning_rate"]
+    assert notes == ["uses SB3's defaults for values that cannot be read: learning_rate"]
     _, path = trained("dqn", tmp_path, train_freq=(1, "episode"))
     assert agents.load(path).hyperparameters()["unreadable"] == ["train_freq"]
 
@@ -140,7 +141,7 @@ def test_rewards_are_scaled_where_vecnormalize_did(norm_reward: bool, tmp_path: 
     model.save(tmp_path / "agent.zip")
     envs.save(str(tmp_path / "vecnormalize.pkl"))
     for agent in (agents.load(tmp_path / "agent.zip"), agents.load(model)):
-        assert make_learner(agent.trainable(), 1).rewards.is_active is norm_reward
+        assert make_learner(agent.trainable(), 1).reward_scale.is_active is norm_reward
     assert agents.load(tmp_path / "agent.zip").trainable().normalise is not None
 
 
@@ -197,7 +198,7 @@ def trainable(model: Any) -> Trainable:
 
 def test_a2c_is_trained_as_ppo() -> None:
     agent = trainable(A2C("MlpPolicy", Scripted(make_steps(8)), n_steps=5, device="cpu"))
-    assert make_learner(agent, 1).notes[0].startswith("trains the agent as PPO, which did not make it")
+    assert make_learner(agent, 1).notes[0].startswith("uses PPO, although another algorithm made the agent")
     assert agent.moments is None
 
 
@@ -221,7 +222,8 @@ def test_shared_layers_are_refused(tmp_path: Path) -> None:
 
 
 def test_n_step_returns_are_told() -> None:
-    assert make(make_model("dqn", n_steps=3)).notes == ["learns from single steps, not from 3 as the agent was trained"]
+    learner = make(make_model("dqn", n_steps=3))
+    assert learner.notes == ["uses 1-step returns; the agent was trained with 3-step returns"]
 
 
 def test_networks_that_do_not_belong_together_are_refused(tmp_path: Path) -> None:

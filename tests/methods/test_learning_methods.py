@@ -81,14 +81,14 @@ def test_weights_do_not_depend_on_the_slot(kind: str) -> None:
     rows = np.array([6, 2, 4])
     many.start(rows, np.array([1, 99, 5], np.uint64))
     few.start(np.array([0]), np.array([99], np.uint64))
-    before = few.parameters[0].copy()
+    before = few.state.parameters[0].copy()
     for t in range(130):
         few.learn(np.array([0]), transition(steps, t))
         many.learn(rows, transition(steps, t, copies=3))
-    assert (few.parameters[0] != before).any()
-    np.testing.assert_array_equal(few.parameters[0], many.parameters[2])
-    np.testing.assert_array_equal(few.second[0], many.second[2])
-    assert (many.parameters[2] != many.parameters[6]).any()
+    assert (few.state.parameters[0] != before).any()
+    np.testing.assert_array_equal(few.state.parameters[0], many.state.parameters[2])
+    np.testing.assert_array_equal(few.state.second_moments[0], many.state.second_moments[2])
+    assert (many.state.parameters[2] != many.state.parameters[6]).any()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -100,9 +100,9 @@ def test_a_slot_starts_as_the_agent_again(kind: str) -> None:
         learner.start(row, key)
         for t in range(64):
             learner.learn(row, transition(steps, t))
-        results.append(learner.parameters[2].copy())
+        results.append(learner.state.parameters[2].copy())
     np.testing.assert_array_equal(*results)
-    np.testing.assert_array_equal(learner.parameters[1], learner._initial)
+    np.testing.assert_array_equal(learner.state.parameters[1], learner._initial_parameters)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -147,9 +147,9 @@ def test_rows_begin_to_learn_one_by_one(kind: str) -> None:
         for name in ("actions", "model_states", "preferences"):
             np.testing.assert_array_equal(getattr(seen.decision, name)[~detected], getattr(frozen, name)[~detected])
         np.testing.assert_array_equal(seen.actions[~detected], frozen.actions[~detected])
-        assert method.learner.memory.seen[0] == t
-    assert method.learner.memory.seen.tolist() == [39, 0, 0, 0]
-    assert (method.learner.parameters[0] != method.learner.parameters[3]).any()
+        assert method.learner.replay.n_added[0] == t
+    assert method.learner.replay.n_added.tolist() == [39, 0, 0, 0]
+    assert (method.learner.state.parameters[0] != method.learner.state.parameters[3]).any()
 
 
 def test_the_replay_buffer_at_detection() -> None:
@@ -158,12 +158,12 @@ def test_the_replay_buffer_at_detection() -> None:
         method = make_method(FineTune, agent, 2, buffer=option)
         for t in range(10):
             step(method, rows, t == 9, t)
-        assert method.learner.memory.seen.tolist() == [kept, kept]
-        assert method.learner.adam_steps.tolist() == [0, 0]
+        assert method.learner.replay.n_added.tolist() == [kept, kept]
+        assert method.learner.state.adam_steps.tolist() == [0, 0]
         for t in range(4):
             step(method, rows, True, t)
-        assert method.learner.memory.seen.tolist() == [kept + 4, kept + 4]
-        assert method.learner.adam_steps.tolist() == [2, 2]
+        assert method.learner.replay.n_added.tolist() == [kept + 4, kept + 4]
+        assert method.learner.state.adam_steps.tolist() == [2, 2]
         assert any("replay buffer" in note for note in method.notes()) == (option == "empty")
 
 
@@ -174,22 +174,22 @@ def test_divergence_marks_the_trial_and_leaves_the_others(kind: str) -> None:
     rows = np.arange(3)
     for learner in (spoiled, sound):
         learner.start(rows, rows.astype(np.uint64))
-    spoiled.parameters[1] = 1e30
+    spoiled.state.parameters[1] = 1e30
     for t in range(100):
         for learner in (spoiled, sound):
             learner.forward(rows, steps["observations"][:3])
             learner.learn(rows, transition(steps, t, copies=3))
-    assert spoiled.is_diverged.tolist() == [False, True, False]
-    assert not sound.is_diverged.any()
-    assert (spoiled.parameters[1] == np.float32(1e30)).all(), "the update must not be applied"
-    assert spoiled.adam_steps[1] == 0
+    assert spoiled.state.is_diverged.tolist() == [False, True, False]
+    assert not sound.state.is_diverged.any()
+    assert (spoiled.state.parameters[1] == np.float32(1e30)).all(), "the update must not be applied"
+    assert spoiled.state.adam_steps[1] == 0
     for row in (0, 2):
-        np.testing.assert_array_equal(spoiled.parameters[row], sound.parameters[row])
+        np.testing.assert_array_equal(spoiled.state.parameters[row], sound.state.parameters[row])
     spoiled.start(np.array([1]), np.array([1], np.uint64))
     for t in range(100):
         spoiled.learn(np.array([1]), transition(steps, t))
-    assert not spoiled.is_diverged.any()
-    np.testing.assert_array_equal(spoiled.parameters[1], sound.parameters[1])
+    assert not spoiled.state.is_diverged.any()
+    np.testing.assert_array_equal(spoiled.state.parameters[1], sound.state.parameters[1])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -251,12 +251,15 @@ def test_it_learns(kind: str, options: dict[str, Any]) -> None:
 
 def test_options_reach_the_learner() -> None:
     dqn = make_method(Online, make_agent("dqn"), 1, learning_rate=0.5, exploration=0.25, layers="last").learner
-    assert (dqn.settings.learning_rate, dqn.settings.exploration_final_eps, dqn.is_last_only) == (0.5, 0.25, True)
-    assert dqn.settings.train_freq == 4
+    options = dqn.hyperparameters
+    assert (options.learning_rate, options.exploration_final_eps, dqn.is_last_only) == (0.5, 0.25, True)
+    assert options.train_freq == 4
     own = make_method(Online, make_agent("dqn", learning_rate=0.125), 1).learner
-    assert (own.settings.learning_rate, own.settings.exploration_final_eps, own.is_last_only) == (0.125, 0.05, False)
+    options = own.hyperparameters
+    assert (options.learning_rate, options.exploration_final_eps, own.is_last_only) == (0.125, 0.05, False)
     ppo = make_method(Online, make_agent("ppo"), 1, learning_rate=0.5).learner
-    assert (ppo.settings.learning_rate, ppo.settings.clip_range, ppo.settings.n_epochs) == (0.5, 0.2, 2)
+    options = ppo.hyperparameters
+    assert (options.learning_rate, options.clip_range, options.n_epochs) == (0.5, 0.2, 2)
 
 
 @pytest.mark.parametrize(
@@ -281,10 +284,10 @@ def test_notes() -> None:
     notes = make_method(Online, agents.load("ppo", "cartpole"), 1).notes()
     assert notes == [
         "online starts fresh: Adam's moments (not in the agent's file)",
-        "online takes the first value of the schedules of learning_rate, clip_range",
+        "online uses the first value of the schedules of learning_rate, clip_range",
     ]
     notes = make_method(Online, agents.load("ppo", "cartpole"), 1, learning_rate=0.001).notes()
-    assert notes[1] == "online takes the first value of the schedules of clip_range"
+    assert notes[1] == "online uses the first value of the schedules of clip_range"
 
 
 def test_agents_of_the_zoo_can_be_trained() -> None:
@@ -325,5 +328,5 @@ def test_weights_do_not_depend_on_the_threads_of_blas() -> None:
         with threadpool_limits(threads):
             for t in range(32):
                 learner.learn(np.array([2]), transition(steps, t))
-        results.append(learner.parameters[2].copy())
+        results.append(learner.state.parameters[2].copy())
     np.testing.assert_array_equal(*results)

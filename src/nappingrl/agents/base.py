@@ -19,8 +19,8 @@ Layer = tuple[NDArray[np.float32], NDArray[np.float32]]  # (inputs, outputs), (o
 class AdamState:
     """Adam's moments, by the names of the weights in SB3's state dict."""
 
-    first: Mapping[str, NDArray[np.float32]]
-    second: Mapping[str, NDArray[np.float32]]
+    first_moments: Mapping[str, NDArray[np.float32]]
+    second_moments: Mapping[str, NDArray[np.float32]]
     steps: int
 
 

@@ -62,7 +62,7 @@ def trainable_networks(weights: Weights, kind: str) -> dict[str, list[Layer]]:
 def trainable_moments(adam: AdamState, kind: str) -> dict[str, list[tuple[Layer, Layer]]]:
     """Adam's first and second moments of each layer, by network; a target network has none."""
     return {
-        name: list(zip(_layers(adam.first, prefixes), _layers(adam.second, prefixes), strict=True))
+        name: list(zip(_layers(adam.first_moments, prefixes), _layers(adam.second_moments, prefixes), strict=True))
         for name, prefixes in TRAINABLE_NETWORKS[kind].items()
         if name != "target"
     }

@@ -1,6 +1,7 @@
-"""What DQN and PPO have in common when they train the agents of many trials in lock step."""
+"""The base of DQN and PPO: many trials train in lock step."""
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,68 +9,73 @@ from threadpoolctl import ThreadpoolController
 
 from nappingrl.agents.base import Trainable
 from nappingrl.agents.observations import take_transition
-from nappingrl.learners.network import flatten, forward_each, learning_spans, sizes_of
-from nappingrl.learners.replay import Memory, RewardScale
+from nappingrl.learners.network import Optimiser, TrainState, flatten, forward_each, make_network, trained_spans
+from nappingrl.learners.replay import ReplayBuffer, RewardScale
 from nappingrl.rng import Streams
 from nappingrl.types import Actions, Decision, Keys, Observations, Rows, Transition
 
 
 class Learner(ABC):
-    """n trials that each train a copy of one agent. What a trial learns does not depend on the trials beside it.
+    """n trials that each train a copy of one agent; no trial depends on the others.
 
     Attributes:
-        parameters: (n, p) weights of the networks that learn, flat; the one that acts comes first.
-        first, second: (n, p) Adam's moments.
-        adam_steps: (n,) how many updates they have seen.
-        memory: the steps to learn from.
-        rewards: how rewards are scaled.
-        is_diverged: (n,) where a gradient was not finite; these trials have stopped learning.
-        notes: what differs from the training that made the agent.
+        networks: the trained networks; the first one acts.
+        state: parameters, Adam's moments and random streams of all trials.
+        replay: the steps to learn from.
+        reward_scale: the scaling of rewards.
+        notes: differences from the agent's original training.
     """
 
+    adam_epsilon: ClassVar[float]
+
     def __init__(
-        self, agent: Trainable, names: list[str], n: int, remembered: int, gamma: float, is_last_only: bool
+        self, agent: Trainable, names: list[str], n: int, buffer_size: int, gamma: float, is_last_only: bool
     ) -> None:
-        networks = [agent.networks[name] for name in names]
-        self.sizes = [sizes_of(layers) for layers in networks]
-        self.is_tanh = agent.activation == "tanh"
+        layers = [agent.networks[name] for name in names]
+        self.networks = [make_network(network, agent.activation == "tanh", is_last_only) for network in layers]
+        self.is_last_only = is_last_only
         self._normalise = agent.normalise
-        self._initial = np.concatenate([flatten(layers) for layers in networks])
-        shape = (n, len(self._initial))
-        self.parameters, self.first, self.second = (np.zeros(shape, np.float32) for _ in range(3))
-        self._initial_moments = [np.zeros_like(self._initial) for _ in range(2)]
+        self._initial_parameters = np.concatenate([flatten(network) for network in layers])
+        self._initial_moments = [np.zeros_like(self._initial_parameters) for _ in range(2)]
         self._initial_adam_steps = 0
         if agent.moments is not None:
             pairs = [pair for name in names for pair in agent.moments[name]]
             self._initial_moments = [flatten([pair[i] for pair in pairs]) for i in range(2)]
             self._initial_adam_steps = agent.adam_steps
-        self.adam_steps = np.zeros(n, np.int64)
-        self.spans = learning_spans(self.sizes, is_last_only)
-        self.is_last_only = is_last_only
         self.streams = Streams(n)
-        self.memory = Memory(n, remembered, int(self.sizes[0][0]))
-        self.rewards = RewardScale(n, gamma, bool(agent.hyperparameters.get("normalise", False)))
-        self.is_diverged = np.zeros(n, np.bool_)
+        shape = (n, len(self._initial_parameters))
+        self.state = TrainState(
+            parameters=np.zeros(shape, np.float32),
+            first_moments=np.zeros(shape, np.float32),
+            second_moments=np.zeros(shape, np.float32),
+            adam_steps=np.zeros(n, np.int64),
+            is_diverged=np.zeros(n, np.bool_),
+            keys=self.streams.keys,
+            draws=self.streams.draws,
+        )
+        self._spans = trained_spans(self.networks, is_last_only)
+        self.replay = ReplayBuffer(n, buffer_size, int(self.networks[0].sizes[0]))
+        self.reward_scale = RewardScale(n, gamma, bool(agent.hyperparameters.get("normalise", False)))
         self.notes: list[str] = []
         self._blas = ThreadpoolController()
 
     def start(self, rows: Rows, keys: Keys) -> None:
-        """A new trial begins in `rows`: back to the agent as it was shipped."""
-        self.parameters[rows] = self._initial
-        self.first[rows], self.second[rows] = self._initial_moments
-        self.adam_steps[rows] = self._initial_adam_steps
+        """Start new trials in `rows`, with the original agent."""
+        self.state.parameters[rows] = self._initial_parameters
+        self.state.first_moments[rows] = self._initial_moments[0]
+        self.state.second_moments[rows] = self._initial_moments[1]
+        self.state.adam_steps[rows] = self._initial_adam_steps
+        self.state.is_diverged[rows] = False
         self.streams.start(rows, keys)
-        self.memory.forget(rows)
-        self.rewards.start(rows)
-        self.is_diverged[rows] = False
+        self.replay.clear(rows)
+        self.reward_scale.start(rows)
 
     def forward(self, rows: Rows, observations: Observations) -> Decision:
-        """What the trials' own networks want."""
-        x = self.standardised(observations)
-        sizes = self.sizes[0]
-        states = np.empty((len(rows), sizes[-2]), np.float32)
-        preferences = np.empty((len(rows), sizes[-1]), np.float32)
-        forward_each(self.parameters, sizes, self.is_tanh, rows, x, states, preferences)
+        """The decisions of the trials' own networks."""
+        network = self.networks[0]
+        states = np.empty((len(rows), network.sizes[-2]), np.float32)
+        preferences = np.empty((len(rows), network.sizes[-1]), np.float32)
+        forward_each(self.state.parameters, network, rows, self.normalised(observations), states, preferences)
         return Decision(preferences.argmax(axis=1), states, preferences)
 
     @abstractmethod
@@ -77,46 +83,54 @@ class Learner(ABC):
         """The actions to execute while learning."""
 
     def remember(self, rows: Rows, transition: Transition) -> None:
-        """Put a step into memory; the rewards' statistics have seen it already."""
-        t = transition
-        self.memory.add(
-            rows, self.standardised(t.observations), t.actions, self._rewards_to_keep(rows, t.rewards),
-            self.standardised(t.next_observations), t.terminated, t.truncated,
-        )  # fmt: skip
+        """Store a step, without updating the reward statistics."""
+        self.replay.add(
+            rows=rows,
+            observations=self.normalised(transition.observations),
+            actions=transition.actions,
+            rewards=self._stored_rewards(rows, transition.rewards),
+            next_observations=self.normalised(transition.next_observations),
+            terminated=transition.terminated,
+            truncated=transition.truncated,
+        )
 
     def learn(self, rows: Rows, transition: Transition) -> None:
-        """Put a step into memory and update the networks that are due."""
-        alive = ~self.is_diverged[rows]
-        if not alive.all():
-            rows, transition = rows[alive], take_transition(transition, alive)
+        """Store a step and train the trials that are due."""
+        is_learning = ~self.state.is_diverged[rows]
+        if not is_learning.all():
+            rows = rows[is_learning]
+            transition = take_transition(transition, is_learning)
         if not len(rows):
             return
-        self.rewards.update(rows, transition.rewards, transition.terminated | transition.truncated)
+        self.reward_scale.update(rows, transition.rewards, transition.terminated | transition.truncated)
         self.remember(rows, transition)
-        due = self._step(rows)
+        due = self._count_step(rows)
         if len(due):
             self.train(due)
 
     def train(self, rows: Rows) -> None:
-        """What SB3 calls train, for some rows, from what is in their memory."""
-        # Where several threads share a product, its bits depend on how many they are.
+        """Train some trials from their replay buffers, as SB3's `train` does."""
+        # The bits of a matrix product depend on its number of threads.
         with self._blas.limit(limits=1, user_api="blas"):
-            self._update(rows)
+            self._train(rows)
+
+    def _optimiser(self, learning_rate: float, max_grad_norm: float) -> Optimiser:
+        return Optimiser(learning_rate, self.adam_epsilon, max_grad_norm, self._spans)
 
     @abstractmethod
-    def _rewards_to_keep(self, rows: Rows, rewards: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The rewards as they go into memory."""
+    def _stored_rewards(self, rows: Rows, rewards: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The rewards to store in the replay buffer."""
 
     @abstractmethod
-    def _step(self, rows: Rows) -> Rows:
-        """Count a step; returns the rows that are to be trained now."""
+    def _count_step(self, rows: Rows) -> Rows:
+        """Count a step; returns the trials to train now."""
 
     @abstractmethod
-    def _update(self, rows: Rows) -> None:
-        """Train some rows."""
+    def _train(self, rows: Rows) -> None:
+        """Train some trials from their replay buffers."""
 
-    def standardised(self, observations: Observations) -> NDArray[np.float32]:
-        """Observations (m, *shape) as the networks see them, (m, inputs)."""
+    def normalised(self, observations: Observations) -> NDArray[np.float32]:
+        """The networks' inputs (m, inputs) for observations (m, *shape)."""
         if self._normalise is not None:
             observations = self._normalise(observations)
         return np.ascontiguousarray(observations, np.float32).reshape(len(observations), -1)

@@ -1,4 +1,4 @@
-"""Hyper-parameters of the learners: the agent's own, and SB3's defaults for those that are not known."""
+"""Hyperparameters of the learners: the agent's own, or SB3's defaults for unknown ones."""
 
 import math
 from collections.abc import Mapping
@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, TypeVar
 from nappingrl.errors import BadAgentError
 
 
-class DqnSettings(NamedTuple):
-    """Of DQN, by SB3's names and with its defaults."""
+class DqnHyperparameters(NamedTuple):
+    """Hyperparameters of DQN, with SB3's names and defaults."""
 
     learning_rate: float = 1e-4
     buffer_size: int = 1_000_000
@@ -22,8 +22,8 @@ class DqnSettings(NamedTuple):
     max_grad_norm: float = 10.0
 
 
-class PpoSettings(NamedTuple):
-    """Of PPO, by SB3's names and with its defaults; infinity stands for None."""
+class PpoHyperparameters(NamedTuple):
+    """Hyperparameters of PPO, with SB3's names and defaults; infinity stands for None."""
 
     learning_rate: float = 3e-4
     n_steps: int = 2048
@@ -40,19 +40,22 @@ class PpoSettings(NamedTuple):
     target_kl: float = math.inf
 
 
-Settings = TypeVar("Settings", DqnSettings, PpoSettings)
+Hyperparameters = TypeVar("Hyperparameters", DqnHyperparameters, PpoHyperparameters)
 
 
-def read_settings(kind: type[Settings], known: Mapping[str, Any]) -> tuple[Settings, list[str]]:
-    """The settings, and the names of those that are schedules and were read as their first value."""
+def read_hyperparameters(
+    record_class: type[Hyperparameters], known: Mapping[str, Any]
+) -> tuple[Hyperparameters, list[str]]:
+    """The hyperparameters, and the names of schedules, which are replaced by their first value."""
     values: dict[str, Any] = {}
-    schedules = [name for name in kind._fields if isinstance(known.get(name), Mapping)]
-    for name, default in kind._field_defaults.items():
+    schedules = [name for name in record_class._fields if isinstance(known.get(name), Mapping)]
+    for name, default in record_class._field_defaults.items():
         value = known.get(name)
         value = value.get("from") if isinstance(value, Mapping) else value
         value = default if value is None else value
-        least = -1 if name == "gradient_steps" else 1 if type(default) is int else 0
-        if not isinstance(value, int | float) or not value >= least or (type(default) is int and value % 1):
-            raise BadAgentError(f"the agent's {name} is {value}; at least {least} is needed to go on training")
+        is_whole = type(default) is int
+        minimum = -1 if name == "gradient_steps" else int(is_whole)
+        if not isinstance(value, int | float) or not value >= minimum or (is_whole and value % 1):
+            raise BadAgentError(f"the agent's {name} is {value}; further training needs at least {minimum}")
         values[name] = type(default)(value)
-    return kind(**values), schedules
+    return record_class(**values), schedules

@@ -1,9 +1,11 @@
-"""Perceptrons with all parameters in one flat vector, and the kernels of one gradient update.
+"""Perceptrons with all parameters in one flat vector, and the kernels of a gradient update.
 
-A trial's parameters are the layers one behind the other, each as its (inputs, outputs) weight and its bias; gradients
-and Adam's moments lie in the same order. Every kernel works on one trial at a time with products of the same shapes,
-so a trial's bits do not depend on the trials beside it.
+The vector holds the layers in order, each as its (inputs, outputs) weight followed by its bias; gradients and Adam's
+moments have the same layout. A kernel handles one trial at a time, with matrix products of fixed shapes, so a trial's
+bits do not depend on the other trials of the batch.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg  # noqa: F401  (numba's np.dot calls its BLAS, which must be loaded before threads are limited)
@@ -12,16 +14,55 @@ from numpy.typing import NDArray
 from nappingrl._build import kernel
 from nappingrl.agents.activations import relu, tanh
 from nappingrl.agents.base import Layer
-from nappingrl.types import Rows
+from nappingrl.types import Flags, Keys, Rows
 
 Flat = NDArray[np.float32]  # (parameters,)
 Sizes = NDArray[np.int64]  # (layers + 1,): inputs, the width of each hidden layer, outputs
-Spans = NDArray[np.int64]  # (k, 2): first and last + 1 of the parameters that learn
+Spans = NDArray[np.int64]  # (k, 2): start and stop of the parameters that are trained
 
 
-def sizes_of(layers: list[Layer]) -> Sizes:
-    """The widths of a network."""
-    return np.array([layers[0][0].shape[0], *(len(bias) for _, bias in layers)], np.int64)
+class Network(NamedTuple):
+    """The architecture of a perceptron."""
+
+    sizes: Sizes
+    is_tanh: bool
+    """The activation function: tanh, otherwise ReLU."""
+    first_trained: int
+    """The first layer that is trained."""
+    n_parameters: int
+
+
+class TrainState(NamedTuple):
+    """What training changes, one row per trial."""
+
+    parameters: NDArray[np.float32]
+    """(n, p) weights of the trained networks; the acting network comes first."""
+    first_moments: NDArray[np.float32]
+    """(n, p) Adam's running mean of the gradient."""
+    second_moments: NDArray[np.float32]
+    """(n, p) Adam's running mean of the squared gradient."""
+    adam_steps: Rows
+    """(n,) updates so far."""
+    is_diverged: Flags
+    """(n,) trials that stopped learning because a gradient was not finite."""
+    keys: Keys
+    draws: Keys
+    """(n,) key and counter of each trial's random stream."""
+
+
+class Optimiser(NamedTuple):
+    """Adam's hyperparameters, and the parameters that it updates."""
+
+    learning_rate: float
+    epsilon: float
+    max_grad_norm: float
+    spans: Spans
+
+
+def make_network(layers: list[Layer], is_tanh: bool, is_last_only: bool) -> Network:
+    """The architecture of a network with these layers."""
+    sizes = np.array([layers[0][0].shape[0], *(len(bias) for _, bias in layers)], np.int64)
+    return Network(sizes, is_tanh, len(layers) - 1 if is_last_only else 0, n_parameters(sizes))
 
 
 def flatten(layers: list[Layer]) -> Flat:
@@ -29,99 +70,112 @@ def flatten(layers: list[Layer]) -> Flat:
     return np.concatenate([np.ravel(part) for layer in layers for part in layer]).astype(np.float32)
 
 
-def unflatten(flat: Flat, sizes: Sizes) -> list[Layer]:
-    """The layers in a vector."""
-    layers, at = [], 0
-    for n_in, n_out in zip(sizes[:-1].tolist(), sizes[1:].tolist(), strict=True):
-        last = at + n_in * n_out
-        layers.append((flat[at:last].reshape(n_in, n_out), flat[last : last + n_out]))
-        at = last + n_out
-    return layers
-
-
 def n_parameters(sizes: Sizes, layers: slice = slice(None)) -> int:
-    """How many parameters a network has, or some of its layers."""
+    """The number of parameters of a network, or of some of its layers."""
     return int(((sizes[:-1] + 1) * sizes[1:])[layers].sum())
 
 
-def learning_spans(networks: list[Sizes], is_last_only: bool) -> Spans:
-    """The parameters that learn where several networks lie behind one another: all, or those of each last layer."""
-    ends = np.cumsum([n_parameters(sizes) for sizes in networks])
+def trained_spans(networks: list[Network], is_last_only: bool) -> Spans:
+    """The trained parameters of networks that follow one another in one vector: all, or those of each last layer."""
+    stops = np.cumsum([network.n_parameters for network in networks]).tolist()
     if not is_last_only:
-        return np.array([[0, ends[-1]]], np.int64)
-    last = [n_parameters(sizes, slice(-1, None)) for sizes in networks]
-    return np.array([[end - n, end] for end, n in zip(ends.tolist(), last, strict=True)], np.int64)
+        return np.array([[0, stops[-1]]], np.int64)
+    trained = [n_parameters(network.sizes, slice(-1, None)) for network in networks]
+    return np.array([[stop - n, stop] for stop, n in zip(stops, trained, strict=True)], np.int64)
 
 
 @kernel()
-def forward(flat: Flat, sizes: Sizes, x: NDArray[np.float32], is_tanh: bool, flows: Flat) -> None:
-    """Flows <- what every layer gives for the observations x (m, inputs), one (m, width) block behind the other."""
+def forward(flat: Flat, network: Network, x: NDArray[np.float32], activations: Flat) -> None:
+    """Write the outputs of every layer for observations x (m, inputs) to `activations`, one (m, width) block each."""
+    sizes = network.sizes
     m, at, to = x.shape[0], 0, 0
-    flow = x
+    inputs = x
     for layer in range(sizes.shape[0] - 1):
         n_in, n_out = sizes[layer], sizes[layer + 1]
         weight = flat[at : at + n_in * n_out].reshape(n_in, n_out)
         bias = flat[at + n_in * n_out : at + n_in * n_out + n_out]
-        values = flows[to : to + m * n_out]
+        values = activations[to : to + m * n_out]
         out = values.reshape(m, n_out)
-        np.dot(flow, weight, out)
+        np.dot(inputs, weight, out)
         for i in range(m):
             for j in range(n_out):
                 out[i, j] += bias[j]
         if layer < sizes.shape[0] - 2:
-            if is_tanh:
+            if network.is_tanh:
                 tanh(values)
             else:
                 relu(values)
-        flow, at, to = out, at + (n_in + 1) * n_out, to + m * n_out
+        inputs, at, to = out, at + (n_in + 1) * n_out, to + m * n_out
 
 
 @kernel()
 def backward(
-    flat: Flat, sizes: Sizes, x: NDArray[np.float32], is_tanh: bool, flows: Flat, deltas: Flat, spare: Flat,
-    lowest: int, gradient: Flat,
+    flat: Flat, network: Network, x: NDArray[np.float32], activations: Flat, deltas: Flat, scratch: Flat,
+    gradient: Flat,
 ) -> None:  # fmt: skip
-    """Gradient <- the loss's derivative by the parameters of the layers from `lowest` up.
+    """Write the derivative of the loss by the trained parameters to `gradient`.
 
-    `flows` is what `forward` wrote; `deltas` begins with the loss's derivative by the outputs (m, outputs). `deltas`
-    and `spare` are overwritten; each has room for m rows of the widest layer.
+    `activations` is the output of `forward`; `deltas` starts with the derivative of the loss by the outputs
+    (m, outputs). `deltas` and `scratch` are overwritten; each holds m rows of the widest layer.
     """
-    m, at, to = x.shape[0], flat.shape[0], flow_width(sizes) * x.shape[0]
-    for layer in range(sizes.shape[0] - 2, lowest - 1, -1):
+    sizes = network.sizes
+    m, at, to = x.shape[0], flat.shape[0], n_activations(network) * x.shape[0]
+    for layer in range(sizes.shape[0] - 2, network.first_trained - 1, -1):
         n_in, n_out = sizes[layer], sizes[layer + 1]
         at, to = at - (n_in + 1) * n_out, to - m * n_out
         delta = deltas[: m * n_out].reshape(m, n_out)
-        flow = x if layer == 0 else flows[to - m * n_in : to].reshape(m, n_in)
-        np.dot(flow.T, delta, gradient[at : at + n_in * n_out].reshape(n_in, n_out))
+        inputs = x if layer == 0 else activations[to - m * n_in : to].reshape(m, n_in)
+        np.dot(inputs.T, delta, gradient[at : at + n_in * n_out].reshape(n_in, n_out))
         bias = gradient[at + n_in * n_out : at + n_in * n_out + n_out]
         bias[:] = 0
         for i in range(m):
             for j in range(n_out):
                 bias[j] += delta[i, j]
-        if layer > lowest:
-            below, values = spare[: m * n_in], flows[to - m * n_in : to]
+        if layer > network.first_trained:
+            below, values = scratch[: m * n_in], activations[to - m * n_in : to]
             np.dot(delta, flat[at : at + n_in * n_out].reshape(n_in, n_out).T, below.reshape(m, n_in))
-            if is_tanh:
+            if network.is_tanh:
                 for i in range(m * n_in):
                     below[i] *= np.float32(1) - values[i] * values[i]
             else:
                 for i in range(m * n_in):
                     below[i] = np.float32(0) if values[i] <= 0 else below[i]
-            deltas, spare = spare, deltas
+            deltas, scratch = scratch, deltas
 
 
 @kernel()
-def flow_width(sizes: Sizes) -> int:
-    """Numbers that `forward` writes for each observation."""
+def n_activations(network: Network) -> int:
+    """The number of values that `forward` writes per observation."""
     total = 0
-    for layer in range(1, sizes.shape[0]):
-        total += sizes[layer]
+    for layer in range(1, network.sizes.shape[0]):
+        total += network.sizes[layer]
     return total
 
 
+@kernel()
+def outputs_of(activations: Flat, network: Network, m: int) -> Flat:
+    """The part of `activations` that holds the outputs (m * n,) of the last layer."""
+    end = m * n_activations(network)
+    return activations[end - m * network.sizes[-1] : end]
+
+
+@kernel()
+def update(state: TrainState, row: int, gradient: Flat, optimiser: Optimiser) -> bool:
+    """Update one trial's parameters; if the gradient is not finite, only set `is_diverged` and return False."""
+    steps = state.adam_steps[row] + 1
+    is_finite = _adam(
+        state.parameters[row], gradient, state.first_moments[row], state.second_moments[row], steps, optimiser
+    )
+    if is_finite:
+        state.adam_steps[row] = steps
+    else:
+        state.is_diverged[row] = True
+    return is_finite
+
+
 @kernel(error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
-def norm(gradient: Flat, spans: Spans) -> np.float32:
-    """The gradient's length over the parameters that learn."""
+def _norm(gradient: Flat, spans: Spans) -> np.float32:
+    """The length of the gradient over the trained parameters."""
     total = np.float32(0)
     for k in range(spans.shape[0]):
         part = gradient[spans[k, 0] : spans[k, 1]]
@@ -131,20 +185,18 @@ def norm(gradient: Flat, spans: Spans) -> np.float32:
 
 
 @kernel(error_model="numpy", fastmath={"contract"})
-def adam(
-    flat: Flat, gradient: Flat, first: Flat, second: Flat, spans: Spans, steps: int, learning_rate: float,
-    epsilon: float, max_grad_norm: float,
-) -> bool:  # fmt: skip
-    """Clip the gradient to its greatest length and take Adam's step number `steps`; False, and no step, if not finite.
+def _adam(flat: Flat, gradient: Flat, first: Flat, second: Flat, steps: int, optimiser: Optimiser) -> bool:
+    """Clip the gradient and take Adam's step number `steps`; False, and no step, if the gradient is not finite.
 
-    As torch's clip_grad_norm_ and Adam do it, with the usual betas .9 and .999.
+    Same as torch's clip_grad_norm_ and Adam with betas .9 and .999.
     """
-    length = norm(gradient, spans)
+    spans = optimiser.spans
+    length = _norm(gradient, spans)
     if not np.isfinite(length):
         return False
-    clip = np.float32(min(1.0, float(max_grad_norm / (length + 1e-6))))
-    size = np.float32(learning_rate / (1 - 0.9**steps))
-    root, eps = np.float32(1 / np.sqrt(1 - 0.999**steps)), np.float32(epsilon)
+    clip = np.float32(min(1.0, float(optimiser.max_grad_norm / (length + 1e-6))))
+    size = np.float32(optimiser.learning_rate / (1 - 0.9**steps))
+    root, eps = np.float32(1 / np.sqrt(1 - 0.999**steps)), np.float32(optimiser.epsilon)
     b1, b2, c2 = np.float32(0.1), np.float32(0.999), np.float32(0.001)
     for k in range(spans.shape[0]):
         low, high = spans[k]
@@ -159,7 +211,7 @@ def adam(
 
 @kernel()
 def polyak(flats: NDArray[np.float32], targets: NDArray[np.float32], rows: Rows, tau: float) -> None:
-    """Targets <- (1 - tau) * targets + tau * flats, in some rows."""
+    """Write (1 - tau) * targets + tau * flats to `targets`, in some rows."""
     keep, give = np.float32(1 - tau), np.float32(tau)
     for row in rows:
         target, flat = targets[row], flats[row]
@@ -172,10 +224,11 @@ def polyak(flats: NDArray[np.float32], targets: NDArray[np.float32], rows: Rows,
 
 @kernel()
 def forward_each(
-    flats: NDArray[np.float32], sizes: Sizes, is_tanh: bool, rows: Rows, x: NDArray[np.float32],
-    states: NDArray[np.float32], outputs: NDArray[np.float32],
+    flats: NDArray[np.float32], network: Network, rows: Rows, x: NDArray[np.float32], states: NDArray[np.float32],
+    outputs: NDArray[np.float32],
 ) -> None:  # fmt: skip
-    """What the networks of some rows give for one observation each: the input of the last layer, and the outputs."""
+    """Pass one observation through the network of each row; write the last layer's inputs and outputs."""
+    sizes = network.sizes
     a, b = np.empty(sizes.max(), np.float32), np.empty(sizes.max(), np.float32)
     last = sizes.shape[0] - 2
     for i in range(rows.shape[0]):
@@ -192,7 +245,7 @@ def forward_each(
             at += n_out
             if layer == last:
                 outputs[i] = out
-            elif is_tanh:
+            elif network.is_tanh:
                 tanh(out)
             else:
                 relu(out)
@@ -201,7 +254,7 @@ def forward_each(
 
 @kernel(fastmath={"contract"})
 def _affine(x: Flat, weight: NDArray[np.float32], bias: Flat, out: Flat) -> None:
-    """Out <- x @ weight + bias for one observation; weights of inputs that are zero are not even loaded."""
+    """Write x @ weight + bias to `out` for one observation; weights of zero inputs are not loaded."""
     live = np.empty(x.shape[0], np.int64)
     n = 0
     for k in range(x.shape[0]):

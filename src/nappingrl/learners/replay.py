@@ -1,4 +1,4 @@
-"""What learners remember: the steps of each trial in a ring, and the statistics by which rewards are scaled."""
+"""Replay buffers, and the scaling of rewards."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,77 +11,88 @@ REWARD_EPSILON, REWARD_CLIP = 1e-8, 10.0
 _FIRST_CAPACITY = 256
 
 
-class Memory:
-    """The last `limit` steps of each of n trials, as records that a kernel gathers with one access.
+class ReplayBuffer:
+    """The last `limit` steps of each of n trials, one record per step.
 
-    A record holds the observation, the next observation, the action, the reward, and whether the episode was
-    terminated or truncated there, all in float32. Room grows by doubling: few trials ever fill a replay buffer.
+    A record holds the observation, the next observation, the action, the reward, and whether the step terminated or
+    truncated the episode, all in float32. The buffer grows by doubling, since few trials fill it.
     """
 
     def __init__(self, n: int, limit: int, observation_dim: int) -> None:
-        self.limit, self.observation_dim = limit, observation_dim
+        self.limit = limit
+        self.observation_dim = observation_dim
         self.records = np.zeros((n, min(limit, _FIRST_CAPACITY), 2 * observation_dim + 4), np.float32)
-        self.seen = np.zeros(n, np.int64)
-        """How many steps each trial has put in; its ring holds the last ones."""
+        self.n_added = np.zeros(n, np.int64)
+        """Steps that each trial has added; the oldest are overwritten."""
 
-    def forget(self, rows: Rows) -> None:
-        """Empty the rings of some trials."""
-        self.seen[rows] = 0
+    def clear(self, rows: Rows) -> None:
+        """Empty the buffers of some trials."""
+        self.n_added[rows] = 0
 
     def add(
         self, rows: Rows, observations: NDArray[np.float32], actions: NDArray[np.int64], rewards: Floats,
         next_observations: NDArray[np.float32], terminated: Flags, truncated: Flags,
     ) -> None:  # fmt: skip
-        """One step of some trials; observations are flat and standardised."""
+        """Add a step of some trials; observations are flat and normalised."""
         n, capacity, width = self.records.shape
-        if capacity < self.limit and self.seen[rows].max() >= capacity:
-            grown = np.zeros((n, min(2 * capacity, self.limit), width), np.float32)
-            grown[:, :capacity] = self.records
-            self.records = grown
+        if capacity < self.limit and self.n_added[rows].max() >= capacity:
+            larger = np.zeros((n, min(2 * capacity, self.limit), width), np.float32)
+            larger[:, :capacity] = self.records
+            self.records = larger
         _write(
-            self.records, rows, self.seen, self.limit, observations, actions, rewards, next_observations, terminated,
+            self.records, self.n_added, self.limit, rows, observations, actions, rewards, next_observations, terminated,
             truncated,
         )  # fmt: skip
 
 
 @kernel()
 def _write(
-    records: NDArray[np.float32], rows: Rows, seen: Rows, limit: int, observations: NDArray[np.float32],
+    records: NDArray[np.float32], n_added: Rows, limit: int, rows: Rows, observations: NDArray[np.float32],
     actions: NDArray[np.int64], rewards: Floats, next_observations: NDArray[np.float32], terminated: Flags,
     truncated: Flags,
 ) -> None:  # fmt: skip
     d = observations.shape[1]
     for i in range(rows.shape[0]):
         row = rows[i]
-        record = records[row, seen[row] % limit]
+        record = records[row, n_added[row] % limit]
         record[:d] = observations[i]
         record[d : 2 * d] = next_observations[i]
-        record[2 * d], record[2 * d + 1] = actions[i], rewards[i]
-        record[2 * d + 2], record[2 * d + 3] = terminated[i], truncated[i]
-        seen[row] += 1
+        record[2 * d] = actions[i]
+        record[2 * d + 1] = rewards[i]
+        record[2 * d + 2] = terminated[i]
+        record[2 * d + 3] = truncated[i]
+        n_added[row] += 1
 
 
 class RewardScale:
-    """Divides rewards by the running deviation of the discounted return, as VecNormalize does, for n trials."""
+    """Divides rewards by the running standard deviation of the discounted return, as VecNormalize does."""
 
     def __init__(self, n: int, gamma: float, is_active: bool) -> None:
-        self._gamma, self.is_active = gamma, is_active
-        self._returns, self._mean, self._var, self._count = np.zeros(n), np.zeros(n), np.ones(n), np.zeros(n)
+        self._gamma = gamma
+        self.is_active = is_active
+        self._returns = np.zeros(n)
+        self._mean = np.zeros(n)
+        self._var = np.ones(n)
+        self._count = np.zeros(n)
         self.deviation = np.ones(n)
-        """What rewards are divided by; 1 where they are left as they are."""
+        """The divisor of rewards; 1 if they are not scaled."""
         self.clip = REWARD_CLIP if is_active else np.inf
 
     def start(self, rows: Rows) -> None:
-        """Fresh statistics."""
-        self._returns[rows] = self._mean[rows] = 0.0
-        self._var[rows], self._count[rows], self.deviation[rows] = 1.0, 1e-4, 1.0
+        """Reset the statistics of some trials."""
+        self._returns[rows] = 0.0
+        self._mean[rows] = 0.0
+        self._var[rows] = 1.0
+        self._count[rows] = 1e-4
+        self.deviation[rows] = 1.0
 
     def update(self, rows: Rows, rewards: Floats, ended: Flags) -> None:
-        """One step of some trials."""
+        """Update the statistics with a step of some trials."""
         if not self.is_active:
             return
-        returns = self._returns[rows] * self._gamma + rewards.astype(np.float32)  # as a VecEnv gives them
-        count, delta = self._count[rows], returns - self._mean[rows]
+        returns = self._returns[rows] * self._gamma + rewards.astype(np.float32)  # the precision of a VecEnv
+        count = self._count[rows]
+        delta = returns - self._mean[rows]
         self._mean[rows] += delta / (count + 1)
         self._var[rows] = (self._var[rows] * count + delta**2 * count / (count + 1)) / (count + 1)
         self._count[rows] = count + 1
@@ -89,7 +100,7 @@ class RewardScale:
         self.deviation[rows] = np.sqrt(self._var[rows] + REWARD_EPSILON)
 
     def scaled(self, rows: Rows, rewards: Floats) -> Floats:
-        """The rewards by the statistics of now."""
+        """Rewards divided by the current deviation, and clipped."""
         if not self.is_active:
             return rewards
         return np.clip(rewards / self.deviation[rows], -self.clip, self.clip)

@@ -77,13 +77,13 @@ class Online(Method):
 
     def diverged(self, rows: Rows) -> Flags:
         """Where learning stopped because a gradient was not finite."""
-        return self.learner.is_diverged[rows].copy()
+        return self.learner.state.is_diverged[rows].copy()
 
     def notes(self) -> list[str]:
         """What starts fresh, and what differs from the training that made the agent."""
         fresh = [] if self._trainable.moments is not None else ["Adam's moments (not in the agent's file)"]
         fresh += ["replay buffer"] if self._trainable.kind == "q" and not self._keeps_buffer() else []
-        fresh += ["reward statistics"] if self.learner.rewards.is_active else []
+        fresh += ["reward statistics"] if self.learner.reward_scale.is_active else []
         name = type(self).__name__.lower()
         lines = [f"starts fresh: {', '.join(fresh)}"] if fresh else []
         return [f"{name} {line}" for line in [*lines, *self.learner.notes]]

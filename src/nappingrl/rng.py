@@ -1,4 +1,4 @@
-"""Counter-based random streams, one per trial: what a trial draws does not depend on the trials beside it."""
+"""Counter-based random streams, one per trial: a trial's draws do not depend on the other trials of the batch."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,19 +21,20 @@ class Streams:
     def __init__(self, n: int) -> None:
         self.keys = np.zeros(n, np.uint64)
         self.draws = np.zeros(n, np.uint64)
-        """How many numbers were drawn from each stream."""
+        """Numbers drawn from each stream so far."""
 
     def start(self, rows: Rows, keys: Keys) -> None:
-        """A new trial begins in `rows`."""
-        self.keys[rows], self.draws[rows] = keys, 0
+        """Start new streams in `rows`."""
+        self.keys[rows] = keys
+        self.draws[rows] = 0
 
     def uniform(self, rows: Rows) -> Floats:
-        """One number in [0, 1) for each row, (m,)."""
+        """A number in [0, 1) for each row, (m,)."""
         numbers = (self._words(rows) >> np.uint64(11)) * 2.0**-53
         return numbers.astype(np.float64)
 
     def integers(self, rows: Rows, high: int) -> NDArray[np.int64]:
-        """One whole number in 0..high-1 for each row, (m,)."""
+        """An integer in 0..high-1 for each row, (m,)."""
         return (self._words(rows) % np.uint64(high)).astype(np.int64)
 
     def epsilon_greedy(self, rows: Rows, wanted: Actions, n_actions: int, epsilon: float) -> Actions:
@@ -49,7 +50,7 @@ class Streams:
 
 @kernel()
 def draw(key: np.uint64, counter: np.uint64) -> np.uint64:
-    """The counter-th number of a stream: SplitMix64's output function at key + counter * golden ratio."""
+    """Number `counter` of a stream: SplitMix64's output function at key + (counter + 1) * golden ratio."""
     z = key + (counter + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -1,4 +1,4 @@
-"""The paper's Eval, thre and sup(Eval) as one record."""
+"""The paper's Eval, thre and sup(Eval) in one record."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ Eval = Callable[[Observations, Actions, Observations, Floats, Flags], Floats]
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How good an executed action was, judged from one transition (higher is better).
+    """A score of executed actions, computed from single transitions; higher is better.
 
     Examples:
         >>> import numpy as np
@@ -25,17 +25,17 @@ class Score:
 
     name: str
     fn: Eval
-    """fn(obs, action, next_obs, reward, terminated) -> (m,) scores; all arguments are batches."""
+    """fn(obs, action, next_obs, reward, terminated) -> scores (m,); all arguments are batches."""
     threshold: float = 0.0
-    """thre: a score below it counts as failing."""
+    """The paper's thre: a lower score counts as a failure."""
     supremum: float = inf
-    """sup(Eval): the best score there is; an action that reaches it is kept at once."""
+    """The paper's sup(Eval): the best possible score; an action that reaches it is kept at once."""
     description: str = ""
     supremum_of: Callable[[Observations], Floats] | None = None
-    """sup(Eval) of each state, where it differs; else it is `supremum` everywhere."""
+    """sup(Eval) per state, if it depends on the state; otherwise it is `supremum`."""
 
     def suprema(self, observations: Observations) -> float | Floats:
-        """The best scores that can be had in these states."""
+        """The best possible scores in these states."""
         return self.supremum if self.supremum_of is None else self.supremum_of(observations)
 
     def __call__(
@@ -46,18 +46,18 @@ class Score:
         rewards: Floats,
         terminated: Flags,
     ) -> Floats:
-        """Scores of m transitions, (m,) float64; raises in one line where the function gives anything else."""
+        """Scores of m transitions, (m,) float64."""
         scores = np.asarray(self.fn(observations, actions, next_observations, rewards, terminated), np.float64)
         if scores.shape != (len(actions),):
             raise BadSpecError(
-                f"score '{self.name}' gave shape {scores.shape} for {len(actions)} transitions; "
-                "its arguments are batches, and it must give one number for each"
+                f"score '{self.name}' returned shape {scores.shape} for {len(actions)} transitions; "
+                "its arguments are batches, and it must return one number for each transition"
             )
         if np.isnan(scores).any():
-            raise BadSpecError(f"score '{self.name}' gave NaN; it must be a number for every transition")
+            raise BadSpecError(f"score '{self.name}' returned NaN; it must return a number for each transition")
         return scores
 
 
 def reward_score(threshold: float = 0.0, supremum: float = inf) -> Score:
-    """The environment's own reward as Eval."""
+    """The reward of the environment as a score."""
     return Score("reward", lambda obs, act, obs2, reward, end: reward, threshold, supremum, "the reward of the step")

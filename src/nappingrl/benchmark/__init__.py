@@ -1,1 +1,1 @@
-"""Benchmarks: the engine against the loop a user would write, and the learners against SB3."""
+"""Measurements of speed, for `napping bench`."""

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numba
 import pytest
@@ -34,6 +35,24 @@ def test_the_cache_is_a_folder_of_ours_and_numba_keeps_its_setting() -> None:
     folder = kernel_folder()
     assert folder is not None
     assert folder.name.startswith("kernels-")
+
+
+def test_a_kernel_does_not_inherit_the_options_of_its_caller() -> None:
+    """Or its bits would depend on which of its callers was compiled first, and the cache would keep them."""
+
+    @kernel()
+    def multiply_add(x: float) -> float:
+        return x * 3.0 + 1.0
+
+    @kernel(fastmath={"contract"})
+    def caller(x: float) -> float:
+        return multiply_add(x) * 2.0
+
+    assert caller(1.0) == 8.0
+    compiled: Any = multiply_add
+    assert "fmul contract" not in "".join(compiled.inspect_llvm().values())
+    compiled = caller
+    assert "fmul contract" in "".join(compiled.inspect_llvm().values())
 
 
 def test_importing_the_package_touches_no_file(tmp_path: Path) -> None:

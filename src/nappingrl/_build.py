@@ -31,7 +31,7 @@ def kernel_folder() -> Path | None:
     with one folder for all versions it would run old code.
     """
     base = os.environ.get("NUMBA_CACHE_DIR") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    kernels = (file for file in ROOT.rglob("*.py") if b"\n@kernel(" in file.read_bytes())
+    kernels = (file for file in ROOT.rglob("*.py") if b"\n@kernel(" in file.read_bytes() or file == Path(__file__))
     folder = Path(base, "nappingrl", f"kernels-{_sha256(kernels)[:16]}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -43,17 +43,21 @@ def kernel_folder() -> Path | None:
 def kernel(**options: Any) -> Callable[[Function], Function]:
     """Compile a function with numba's `njit`, cached in `kernel_folder`; `options` are those of `njit`.
 
+    numba lets a kernel inherit unset options from the caller that happens to be compiled first, which would change its
+    bits; here they are always set.
+
     A kernel may use kernels and constants of modules that hold kernels themselves: only those are in the hash.
     """
     import numba
 
+    complete: dict[str, Any] = {"fastmath": False, "error_model": "python"} | options
     settings: Any = numba.config
 
     def compile_cached(function: Function) -> Function:
         folder, before = kernel_folder(), settings.CACHE_DIR
         settings.CACHE_DIR = str(folder or "")  # numba reads it while it decorates
         try:
-            compiled: Function = numba.njit(cache=folder is not None, **options)(function)
+            compiled: Function = numba.njit(cache=folder is not None, **complete)(function)
         finally:
             settings.CACHE_DIR = before
         return compiled

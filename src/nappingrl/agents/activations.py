@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from nappingrl._build import kernel
 
 
-@kernel(error_model="numpy")  # checking for division by zero would prevent SIMD
+@kernel(error_model="numpy", fastmath={"contract"})  # checking for division by zero would prevent SIMD
 def tanh(values: NDArray[np.float32]) -> None:
     """Replace each value by its hyperbolic tangent.
 

@@ -1,4 +1,4 @@
-"""Observations of Angry Birds made by hand, and whole trials of a policy in the real world."""
+"""Hand-made observations of Angry Birds, and whole trials of a policy."""
 
 import numpy as np
 

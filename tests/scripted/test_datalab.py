@@ -1,4 +1,4 @@
-"""DataLab: what is in the way of a shot and what it costs, the strategies, and the action they come to."""
+"""DataLab: paths and their costs, strategies, and the resulting actions."""
 
 import numpy as np
 import pytest

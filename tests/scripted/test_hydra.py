@@ -1,4 +1,4 @@
-"""HYDRA: the search for repairs, the model of cart and pole, the model of shots, and both players in their worlds."""
+"""HYDRA: the search for repairs, the models of CartPole and of shots, and both agents in their domains."""
 
 from math import inf
 

@@ -1,4 +1,4 @@
-"""Naive shoots at any pig; Naive Adaptation does until it is told, then searches for a triplet and keeps it."""
+"""Naive shoots at any pig; Naive Adaptation, too, until the novelty, then searches for a triplet and keeps it."""
 
 import numpy as np
 import pytest

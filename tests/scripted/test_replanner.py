@@ -1,4 +1,4 @@
-"""The replanner: changes of features, costs of operators, and what it does when the world changes."""
+"""The replanner: changes of features, costs of operators, and its reactions to novelties."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A shooting range: small levels whose collisions can be computed by hand, and a log of what happens on them."""
+"""Small levels whose collisions can be computed by hand, and a log of what happens in them."""
 
 from collections.abc import Callable
 from math import cos, hypot, radians, sin

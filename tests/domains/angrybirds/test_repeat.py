@@ -1,4 +1,4 @@
-"""The same level and shots give the same bits, and what shots cost in time and memory."""
+"""The same level and shots give bit-identical results; shots take bounded time and memory."""
 
 import gc
 import subprocess

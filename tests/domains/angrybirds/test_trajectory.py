@@ -1,4 +1,4 @@
-"""Planners: the official one with its published errors, the exact one in the world it is exact for."""
+"""Planners: the official one with its published errors, the exact one in our physics."""
 
 from math import atan2, cos, degrees, hypot, radians, sin, sqrt
 

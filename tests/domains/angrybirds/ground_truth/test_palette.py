@@ -1,4 +1,4 @@
-"""Colour maps: read right by the published classifier as far as it is known, and by our own."""
+"""Colour maps are classified correctly by our classifier and, as far as it is known, by the published one."""
 
 import pytest
 from hypothesis import given

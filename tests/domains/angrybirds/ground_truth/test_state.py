@@ -1,4 +1,4 @@
-"""The ground truth against figures worked out by hand, and what readers make of it."""
+"""The ground truth against numbers computed by hand, and its reader."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Level files: sloppy ones are read, clean ones are written, bad ones are refused in one line."""
+"""Level files: the reader tolerates real-world files, refuses bad ones in one line, and restores written ones."""
 
 import codecs
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The task generator: where the anchor comes to lie, what moves with it, and the blocks on the ground."""
+"""The task generator: position of the anchor, objects that move with it, and distractors."""
 
 from dataclasses import replace
 from math import cos, pi, sin

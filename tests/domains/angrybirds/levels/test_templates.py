@@ -1,4 +1,4 @@
-"""The seven templates: what stands, can be solved before the novelty, not in the same way after it, but in another."""
+"""The seven templates: stable, solvable before the novelty, and solvable after it only in another way."""
 
 from collections.abc import Iterator
 from functools import cache

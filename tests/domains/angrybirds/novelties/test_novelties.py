@@ -1,4 +1,4 @@
-"""Each novelty took effect: seen in what happens, in the ground truth or in the goal."""
+"""Each novelty has its effect: on the physics, the ground truth or the goal."""
 
 from math import hypot
 from typing import Any

@@ -1,4 +1,4 @@
-"""What birds can do when tapped, when a tap counts, and what explodes: against the published figures."""
+"""Taps, the powers of birds, and explosions against published numbers."""
 
 from math import atan2, cos, degrees, hypot, pi, radians, sin
 

@@ -1,4 +1,4 @@
-"""The world against the published figures: flight, scores, the end of a level."""
+"""The world against published numbers: flight, scores, the end of a level."""
 
 from math import atan2, hypot, pi, sqrt
 

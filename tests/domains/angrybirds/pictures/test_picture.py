@@ -1,4 +1,4 @@
-"""Pictures: they agree with the ground truth about where things are, and show what a scene says."""
+"""Pictures agree with the ground truth and show all details of a scene."""
 
 from dataclasses import replace
 from itertools import pairwise

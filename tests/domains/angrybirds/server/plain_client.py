@@ -1,4 +1,4 @@
-"""Two agents that know nothing of the package: plain sockets, and the bytes that published clients send and expect.
+"""Two agents independent of the package: plain sockets, and the bytes that published clients send and expect.
 
 `JavaAgent` goes from level to level by code 53, as the DataLab jars and HYDRA do; `PythonAgent` chooses levels by
 code 51, as the Phy-Q client does. Both keep a diary of what they saw.

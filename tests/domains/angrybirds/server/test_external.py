@@ -1,4 +1,4 @@
-"""`napping birds external`: agents in other processes and languages, good ones, and all kinds of bad ones."""
+"""`napping birds external`: good and bad agents in other processes and languages."""
 
 import json
 import os

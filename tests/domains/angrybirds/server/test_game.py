@@ -1,4 +1,4 @@
-"""One agent's game without a socket: every request against a world that is easy to foresee."""
+"""One agent's game without a socket: every request against a predictable world."""
 
 import csv
 import json

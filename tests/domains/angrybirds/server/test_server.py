@@ -1,4 +1,4 @@
-"""The server over real sockets: whole sessions in both dialects, several agents, bad company, our own client."""
+"""The server over real sockets: whole sessions in both dialects, several agents, invalid input, our own client."""
 
 import csv
 import json

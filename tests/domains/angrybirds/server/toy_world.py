@@ -1,4 +1,4 @@
-"""A world that is quick and easy to foresee: a bird drawn to the left hits, any other misses."""
+"""A fast, predictable world: a bird drawn to the left hits, any other misses."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Birds, pigs and eggs. They are laid out in a box from -1 to 1 and then stretched to their size."""
+"""Birds, pigs and eggs, drawn in a box from -1 to 1 and scaled to their size."""
 
 from collections.abc import Callable
 
@@ -143,7 +143,7 @@ def _egg() -> list[Stroke]:
 
 
 def _pig(stage: int) -> list[Stroke]:
-    """With every stage of damage it gets a black eye, a plaster and another black eye."""
+    """A pig; further stages of damage add a black eye, a plaster and another black eye."""
     strokes = [
         disc(-0.56, 0.72, 0.22, "line"),
         disc(0.5, 0.76, 0.22, "line"),

@@ -1,4 +1,4 @@
-"""What stands behind everything: sky, sun, clouds, hills, grass and soil."""
+"""The background: sky, sun, clouds, hills, grass and soil."""
 
 from functools import lru_cache
 from math import sin
@@ -17,7 +17,7 @@ _HILLS: tuple[tuple[Rgb, float, float, float], ...] = (
     ((146, 200, 184), 48, 96, 2.1),
     ((122, 186, 128), 24, 62, 4.4),
 )
-"""Colour, height above the ground, width of a wave, where it begins; in pixels of the screen."""
+"""Colour, height above the ground, width and offset of a wave; in pixels of the screen."""
 _GRASS: tuple[Rgb, Rgb, Rgb] = ((88, 158, 62), (122, 190, 80), (66, 126, 50))
 
 
@@ -73,7 +73,7 @@ def _ground(draw: ImageDraw.ImageDraw, horizon: float, k: int) -> None:
 
 @lru_cache(maxsize=2)
 def backdrop(camera: Camera, k: int) -> Image.Image:
-    """The empty world as a camera sees it, k points per pixel of the screen; not to be drawn on."""
+    """The background in a camera's view, with k points per pixel of the screen; cached, so copy it before drawing."""
     width, height = PIXELS[0] * k, PIXELS[1] * k
     horizon = camera.to_pixels(0.0, GROUND)[1]
     image = Image.new("RGB", (width, height), _SOIL[1])

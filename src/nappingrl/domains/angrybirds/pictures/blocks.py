@@ -1,4 +1,4 @@
-"""Blocks, TNT, platforms and what novelties bring: a rim, a body, the texture of the material, cracks."""
+"""Blocks, TNT, platforms and objects of novelties: a rim, a body, the texture of the material, cracks."""
 
 from itertools import pairwise
 from math import cos, hypot, pi, sin
@@ -10,7 +10,7 @@ from nappingrl.domains.angrybirds.pictures.pen import Sprite, Stroke, disc, oval
 
 RIM = 0.03
 SHADE = 0.035
-"""How much of the lower side lies in the shade."""
+"""Share of the lower side that is shaded."""
 
 
 # Shapes --------------------------------------------------------------------------------------------------------------
@@ -33,12 +33,12 @@ def inset(ring: Contour, depth: float) -> Contour:
 
 
 def _framed(outer: Contour, hole: Contour | None) -> Contour:
-    """One ring for a shape with a hole: from the outer ring to the hole and back on the same way."""
+    """One ring for a shape with a hole: from the outer ring to the hole and back along the same line."""
     return (*outer, outer[0], hole[0], *hole[1:], hole[0], outer[0]) if hole else outer
 
 
 def _part_above(ring: Contour, height: float) -> Contour:
-    """What is left of a convex ring when its part below a height is cut off."""
+    """The part of a convex ring above a height."""
     points: list[Point] = []
     for (ax, ay), (bx, by) in zip((ring[-1], *ring), ring, strict=False):
         if (ay > height) != (by > height):
@@ -49,12 +49,12 @@ def _part_above(ring: Contour, height: float) -> Contour:
 
 
 def _lit(ring: Contour) -> Contour:
-    """The part of a body that does not lie in the shade."""
+    """The part of a body that is not shaded."""
     return _part_above(ring, min(y for _, y in ring) + SHADE)
 
 
 def _chord(ring: Contour, y: float) -> tuple[float, float]:
-    """Where a convex ring begins and ends at a height."""
+    """The extent in x of a convex ring at a height."""
     crossings = []
     for (ax, ay), (bx, by) in zip(ring, (*ring[1:], ring[0]), strict=True):
         if (ay > y) != (by > y):
@@ -63,7 +63,7 @@ def _chord(ring: Contour, y: float) -> tuple[float, float]:
 
 
 def _heights(ring: Contour, n: int) -> list[float]:
-    """Evenly spread heights."""
+    """Evenly spaced heights."""
     low, high = min(y for _, y in ring), max(y for _, y in ring)
     return [low + (high - low) * (i + 0.5) / n for i in range(n)]
 
@@ -72,7 +72,7 @@ def _heights(ring: Contour, n: int) -> list[float]:
 
 
 def _wood(ring: Contour, random: Random) -> list[Stroke]:
-    """Grain along the block, with gaps, and a knot where there is room."""
+    """Grain along the block, with gaps, and a knot if there is room."""
     inner = inset(ring, RIM * 1.8)
     high = max(y for _, y in inner) - min(y for _, y in inner)
     strokes = []
@@ -159,7 +159,7 @@ def _cracks(ring: Contour, stage: int, reach: float) -> list[Stroke]:
 
 
 def block(type_: str, material: str, stage: int) -> Sprite:
-    """An ordinary block; rounder and sharper than the ground truth tells."""
+    """A block; its shape has more detail than in the ground truth."""
     outer, *holes = rings(type_)
     hole = holes[0] if holes else None
     is_round = type_ in ("Circle", "CircleSmall")
@@ -193,7 +193,7 @@ def _frame_texture(outer: Contour, hole: Contour) -> list[Stroke]:
 
 
 def tnt(width: float, height: float) -> Sprite:
-    """A crate with a band that says so."""
+    """A crate with a labelled band."""
     outer = rings("TNT")[0]
     body = inset(outer, RIM)
     across, up = width / 2 - RIM, height / 2 - RIM

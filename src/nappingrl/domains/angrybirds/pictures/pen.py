@@ -1,4 +1,4 @@
-"""Drawing with flat shapes: strokes about the centre of a thing, put onto a canvas where the thing is."""
+"""Draws sprites: strokes relative to the centre of an object, placed on a canvas."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from nappingrl.domains.angrybirds.ground_truth.palette import Rgb, Shades
 from nappingrl.domains.angrybirds.physics.scene import Camera, Point
 
 FIXED: dict[str, Rgb] = {"eye": (255, 255, 255), "pupil": (24, 24, 28), "spark": (255, 214, 92)}
-"""Shades that are the same whatever a thing is coloured."""
+"""Shades that do not depend on the colour of the object."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stroke:
-    """A filled polygon; with a width a line; with one point a disc of that radius. In world units."""
+    """A filled polygon; with a width, a line; with one point, a disc of that radius. In world units."""
 
     points: tuple[Point, ...]
     shade: str
@@ -27,7 +27,7 @@ Sprite = tuple[Stroke, ...]
 
 
 def oval(x: float, y: float, across: float, up: float, shade: str, lean: float = 0.0) -> Stroke:
-    """A filled ellipse by its half axes, turned by `lean` radians against the clock."""
+    """A filled ellipse given by its half axes, rotated counterclockwise by `lean` radians."""
     points = []
     for i in range(28):
         u, v = across * cos(tau * i / 28), up * sin(tau * i / 28)
@@ -41,7 +41,7 @@ def disc(x: float, y: float, radius: float, shade: str) -> Stroke:
 
 
 class Pen:
-    """Puts strokes onto a canvas that shows what a camera sees, `factor` points per pixel of the screen."""
+    """Draws strokes on a canvas of a camera's view, with `factor` points per pixel of the screen."""
 
     def __init__(self, canvas: ImageDraw.ImageDraw, camera: Camera, factor: int) -> None:
         self._canvas = canvas
@@ -50,7 +50,7 @@ class Pen:
         self._unit = camera.scale * factor
 
     def stamp(self, sprite: Iterable[Stroke], shades: Shades, x: float, y: float, angle: float = 0.0) -> None:
-        """A sprite with its centre at (x, y), turned by `angle` radians against the clock."""
+        """Draw a sprite with its centre at (x, y), rotated counterclockwise by `angle` radians."""
         unit = self._unit
         c, s = unit * cos(angle), unit * sin(angle)
         left, top = self._left + x * unit, self._top - y * unit
@@ -69,7 +69,7 @@ class Pen:
         self._canvas.ellipse((x - radius, y - radius, x + radius, y + radius), fill=colour)
 
     def _line(self, points: Sequence[Point], width: float, colour: Rgb) -> None:
-        """With round ends and joints where it is thick enough for them to be seen."""
+        """Draw a line, with round ends and joints if it is thick."""
         thick = max(1, round(width))
         self._canvas.line(points, fill=colour, width=thick)
         if thick > 2:

@@ -1,4 +1,4 @@
-"""The slingshot: half of it stands behind the bird, half before it."""
+"""The slingshot: half of it is behind the bird, half in front."""
 
 from nappingrl.domains.angrybirds.ground_truth import palette
 from nappingrl.domains.angrybirds.physics.scene import Point, Sling
@@ -11,7 +11,7 @@ _RIM = 0.06
 
 
 def draw_behind(pen: Pen, sling: Sling, pouch: Point | None) -> None:
-    """The far arm and, with a bird, its band."""
+    """Draw the far arm and, with a bird, its band."""
     _, far = _tips(sling)
     path = _arm(sling, far, 0.02)
     pen.stamp([Stroke(path, "line", _ARM), Stroke(path, "dark", _ARM - _RIM)], _WOOD, 0.0, 0.0)
@@ -20,7 +20,7 @@ def draw_behind(pen: Pen, sling: Sling, pouch: Point | None) -> None:
 
 
 def draw_before(pen: Pen, sling: Sling, pouch: Point | None) -> None:
-    """The trunk, the near arm and the band over the bird; without a bird it hangs between the arms."""
+    """Draw the trunk, the near arm and the band over the bird; without a bird it hangs between the arms."""
     near, far = _tips(sling)
     path = _arm(sling, near, -0.02)
     x, fork = path[0]

@@ -1,4 +1,4 @@
-"""Agents as programs of their own, good and bad: python agent.py PORT KIND. They know nothing of the package."""
+"""Good and bad agents as separate programs, independent of the package: python agent.py PORT KIND."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Damage against the published formulas, by collisions that can be computed by hand."""
+"""Damage against the published formulas, in collisions computed by hand."""
 
 from math import sqrt
 

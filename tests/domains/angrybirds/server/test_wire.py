@@ -1,4 +1,4 @@
-"""The bytes of requests and replies, against layouts written by hand."""
+"""The bytes of requests and replies against layouts written by hand."""
 
 import struct
 

@@ -1,6 +1,10 @@
 """How runs are labelled and drawn: one colour per method, one dash per agent."""
 
-from nappingrl.report.looks import looks
+import pytest
+
+from nappingrl.methods.frozen import Frozen
+from nappingrl.registry import agents, domains, methods
+from nappingrl.report.looks import NOT_INSTALLED, domain_title, looks, method_look
 from report.figures.drawn import Runs, with_spec
 
 
@@ -27,3 +31,28 @@ def test_what_differs_is_named(runs: Runs) -> None:
     assert [look.label for look in looks([frozen, with_spec(napping, seed=9)])] == [
         "balance Frozen (seed 3)", "balance NAPPING (seed 9)",
     ]  # fmt: skip
+
+
+def test_every_method_has_its_own_look() -> None:
+    shown = {entry.name: (entry.title, entry.colour, entry.marker) for entry in methods.entries()}
+    assert {name: method_look(name) for name in methods} == shown
+    assert all(title and colour and marker for title, colour, marker in shown.values())
+    assert len({(colour, marker) for _, colour, marker in shown.values()}) == len(shown)
+
+
+def test_a_method_that_is_not_installed_is_grey(runs: Runs) -> None:
+    (look,) = looks([with_spec(runs["cartpole"][1], method="gone")])
+    assert (look.label, look.colour, look.marker) == ("balance gone", *NOT_INSTALLED)
+
+
+def test_what_is_registered_has_a_title_at_once(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    for registry in (methods, domains, agents):
+        monkeypatch.setattr(registry, "_entries", dict(registry._entries))
+    methods.add("lazy", Frozen, title="Lazy", colour="#123456")
+    domains.add("toy", object())
+    agents.add("cartpole-still", object(), title="Still")
+    run = runs["cartpole"][0]
+    lazy, still = looks([with_spec(run, method="lazy"), with_spec(run, agent="still")])
+    assert (lazy.label, lazy.colour) == ("balance Lazy", "#123456")
+    assert still.label == "Still"
+    assert domain_title("toy") == domain_title("unknown-v0").replace("unknown-v0", "toy") == "toy"

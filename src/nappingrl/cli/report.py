@@ -1,6 +1,7 @@
 """`napping report`."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,22 @@ from msgspec import to_builtins
 from tyro.conf import Positional
 
 from nappingrl.cli import argv
-from nappingrl.cli.birds.rates_table import find_rates, print_rates
 from nappingrl.cli.console import print_table, warn_incomplete
 from nappingrl.cli.run import command_for
 from nappingrl.errors import BadSpecError
 from nappingrl.report.page import PICTURE, write_report
-from nappingrl.report.runs import read_runs
+from nappingrl.report.pass_rates import (
+    GAINS_HEAD,
+    RATES_HEAD,
+    RATES_NOTE,
+    gains_table,
+    has_rates,
+    measure_gains,
+    measure_rates,
+    rates_json,
+    rates_table,
+)
+from nappingrl.report.runs import Run, read_runs
 from nappingrl.report.table import HEAD, Result, runs_table, summarise_runs
 
 
@@ -53,13 +64,24 @@ class Report:
         results = summarise_runs(runs)
         if self.json:
             by_run = {str(path): _plain(result) for path, result in zip(self.runs, results, strict=True)}
-            content = {"runs": by_run, "picture": str(out / PICTURE), "page": str(page)}
-            rates = find_rates(runs)
-            print(json.dumps(content if rates is None else content | {"rates": rates}))
+            content: dict[str, Any] = {"runs": by_run, "picture": str(out / PICTURE), "page": str(page)}
+            if has_rates(runs):
+                content["rates"] = rates_json(measure_rates(runs), measure_gains(runs))
+            print(json.dumps(content))
             return
         print_table(HEAD, runs_table(results))
-        print_rates(runs)
+        if has_rates(runs):
+            _print_rates(runs)
         print(f"picture: {out / PICTURE}\nopen {page} in a browser")
+
+
+def _print_rates(runs: Sequence[Run]) -> None:
+    """Print the pass rates, and how they compare with those of other agents."""
+    gains = measure_gains(runs)
+    print_table(RATES_HEAD, rates_table(measure_rates(runs), gains))
+    if others := gains_table(gains):
+        print_table(GAINS_HEAD, others)
+    print(RATES_NOTE)
 
 
 def _plain(result: Result) -> dict[str, Any]:

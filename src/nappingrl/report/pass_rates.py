@@ -21,9 +21,9 @@ RIGHT_AFTER = 3
 """Episodes after the novelty that count as right after it."""
 ALL = "all"
 BEFORE, AFTER, END = WINDOWS = ("before", "right after", "last ten")
-HEAD = ("novelty", "run", "trials", *WINDOWS, "last ten, over trials", "last ten, minus frozen")
-GAIN_HEAD = ("run", "last ten, minus", "paired difference over trials")
-WORDS = (
+RATES_HEAD = ("novelty", "run", "trials", *WINDOWS, "last ten, over trials", "last ten, minus frozen")
+GAINS_HEAD = ("run", "last ten, minus", "paired difference over trials")
+RATES_NOTE = (
     f"Share of levels passed before the novelty, in the first {RIGHT_AFTER} episodes after it and in the last {LAST}. "
     "Brackets: Wilson's 95 % interval, levels taken as independent; over trials: bootstrap of whole trials; "
     "differences: paired by draw, Student's t over trials."
@@ -163,7 +163,7 @@ def _gain(first: Run, second: Run, novelty: str = "") -> tuple[float, Interval |
 
 
 def rates_table(rates: list[RunRates], gains: list[Gain]) -> list[tuple[str, ...]]:
-    """Rows of text under HEAD: all novelties first, then each of them."""
+    """Rows of text under RATES_HEAD: all novelties first, then each of them."""
     own = {(gain.run, gain.novelty): gain for gain in gains if gain.is_same_agent}
     lines = []
     for novelty in dict.fromkeys(name for run in rates for name in run.by_novelty):
@@ -182,7 +182,7 @@ def rates_table(rates: list[RunRates], gains: list[Gain]) -> list[tuple[str, ...
 
 
 def gains_table(gains: list[Gain]) -> list[tuple[str, ...]]:
-    """Rows of text under GAIN_HEAD: every method that adapts against the other agents."""
+    """Rows of text under GAINS_HEAD: every method that adapts against the other agents."""
     return [(gain.run, gain.other, gain_words(gain)) for gain in gains if not gain.is_same_agent]
 
 
@@ -202,7 +202,7 @@ def _span(interval: Interval | None) -> str:
 
 
 def rates_json(rates: list[RunRates], gains: list[Gain]) -> dict[str, Any]:
-    """Everything as plain values."""
+    """Rates and gains as plain values."""
     runs = [asdict(run) for run in rates]
     for run, entry in zip(rates, runs, strict=True):
         for novelty, windows in run.by_novelty.items():
@@ -214,8 +214,8 @@ def rates_json(rates: list[RunRates], gains: list[Gain]) -> dict[str, Any]:
 def rates_markdown(rates: list[RunRates], gains: list[Gain]) -> str:
     """Both tables as Markdown."""
     parts = []
-    for head, lines in ((HEAD, rates_table(rates, gains)), (GAIN_HEAD, gains_table(gains))):
+    for head, lines in ((RATES_HEAD, rates_table(rates, gains)), (GAINS_HEAD, gains_table(gains))):
         if lines:
             rows = [head, ("---",) * len(head), *lines]
             parts.append("\n".join("| " + " | ".join(cells) + " |" for cells in rows))
-    return "\n\n".join([*parts, WORDS]) + "\n"
+    return "\n\n".join([*parts, RATES_NOTE]) + "\n"

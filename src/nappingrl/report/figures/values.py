@@ -29,7 +29,7 @@ AXIS_TITLES = {
     "mountaincar": {"force": "force of a push (per step²)", "gravity": "gravity (per step²)"},
 }
 """Domain -> parameters with their units; the others are called by their names."""
-BINS = "bins of equal size"
+BINS = "bins with the same number of trials"
 _TRIALS_PER_BIN, _MOST_BINS, _MOST_LINES = 15, 12, 4
 
 

@@ -111,7 +111,7 @@ def test_retention_and_recall_by_hand():
 FACTS = DomainSpec(np.zeros(2), np.ones(2), 2, 10, observation_names=("height", "speed"), action_names=("DOWN", "UP"))
 
 
-def test_rules_in_words_are_in_the_units_of_the_observations():
+def test_a_policy_is_described_in_the_units_of_the_observations():
     rule = SimplePolicy(LINEAR, np.array([[0.0, 0.0, 0.0], [1.0, -2.0, 0.5]]))
     words = describe(rule, np.array([10.0, 0.0]), np.array([2.0, 4.0]), FACTS)
     assert words == "UP where +0.5 height -0.5 speed -4.5 > 0, else DOWN"

@@ -1,4 +1,4 @@
-"""When imagined episodes end: half-spaces and quadrics found from where real ones terminated."""
+"""Terminations: half-spaces and quadrics, found from terminal and survived states."""
 
 from typing import Any
 

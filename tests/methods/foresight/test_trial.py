@@ -1,0 +1,95 @@
+"""One trial of foresight: its contexts, its plans, and its saved state."""
+
+import numpy as np
+import pytest
+
+from nappingrl.agents.base import Agent
+from nappingrl.agents.mlp import MlpAgent
+from nappingrl.methods.foresight.config import ForesightConfig
+from nappingrl.methods.foresight.trial import ForesightTrial, TrialState
+from nappingrl.snapshot import flatten, unflatten
+from nappingrl.world_model.transitions import Transitions
+from world_model.toy_domains import LinearWorld, unbounded
+
+ORIGINAL = LinearWorld(-0.1 * np.eye(2), np.array([[0.0, -0.3], [0.0, 0.3]]), np.array([1.0, 0.0, 0.0]))
+CHANGED = LinearWorld(-0.1 * np.eye(2), np.array([[0.3, 0.0], [-0.3, 0.0]]), np.array([1.0, 0.0, 0.0]))
+NOW = 1000
+"""An episode after all of those."""
+
+
+def left_agent() -> Agent:
+    """Always wants the second action, which lowers the reward in the changed world."""
+    return MlpAgent("left", [(np.zeros((2, 2), np.float32), np.array([0, 1], np.float32))], "tanh")
+
+
+def make_trial(**settings: float) -> ForesightTrial:
+    config = ForesightConfig(**settings)  # type: ignore[arg-type]
+    trial = ForesightTrial(left_agent(), unbounded(2), config, key=3)
+    trial.begin_episode(np.zeros(2))
+    return trial
+
+
+def enter(trial: ForesightTrial, context: int) -> Transitions | None:
+    return trial.enter(context, ORIGINAL.see(200, seed=0), NOW, is_between_episodes=False)
+
+
+def test_it_plans_in_the_changed_world_and_recalls_its_policy() -> None:
+    trial, since = make_trial(), CHANGED.see(60, seed=1)
+    assert not trial.has_left
+    enter(trial, 1)
+    assert trial.has_left
+    assert trial.policy is None
+    trial.plan(since)
+    policy = trial.policy
+    assert policy is not None
+    assert trial.enter(0, since, NOW, is_between_episodes=True) is None
+    assert trial.policy is None
+    kept = enter(trial, 1)
+    assert kept is not None
+    np.testing.assert_array_equal(kept.states, since.states)
+    assert trial.policy is policy
+
+
+def test_a_new_context_begins_with_the_agents_own_policy() -> None:
+    """Also straight from another changed one."""
+    trial, since = make_trial(), CHANGED.see(60, seed=1)
+    enter(trial, 1)
+    trial.plan(since)
+    trial.enter(2, since, NOW, is_between_episodes=False)
+    assert trial.policy is None
+    sizes = trial.context_sizes()
+    assert sizes[1] > 0
+    assert sizes[2] == 0
+
+
+@pytest.mark.parametrize(("least", "expected"), [(0, []), (2, [1, 1]), (3, [1, 1, 1])])
+def test_actions_rarely_executed_are_probed(least: int, expected: list[int]) -> None:
+    trial = make_trial(min_action_count=least)
+    enter(trial, 1)
+    since = CHANGED.see(60, seed=1)
+    trial.plan(since.at(since.actions[:, 0] == 1), now=np.zeros(2))
+    assert trial.probes == expected
+
+
+def test_a_full_episode_is_judged_and_a_mixed_one_is_not() -> None:
+    trial = make_trial()
+    enter(trial, 1)
+    trial.plan(CHANGED.see(60, seed=1))
+    assert trial.policy is not None
+    trial.end_episode(NOW, 5.0, is_mixed=True)
+    assert trial.policy.returns == []
+    trial.end_episode(NOW + 1, 7.0, is_mixed=False)
+    assert trial.policy.returns == [7.0]
+
+
+def test_a_restored_trial_plans_identically() -> None:
+    trial, other = make_trial(), make_trial()
+    enter(trial, 1)
+    trial.plan(CHANGED.see(30, seed=1))
+    other.restore(unflatten(TrialState, flatten(trial.state(), "trial"), "trial"))
+    for each in (trial, other):
+        each.plan(CHANGED.see(60, seed=2))
+    assert trial.policy is not None
+    assert other.policy is not None
+    np.testing.assert_array_equal(other.policy.weights, trial.policy.weights)
+    assert other.policy.expected == trial.policy.expected

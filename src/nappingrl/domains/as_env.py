@@ -38,6 +38,8 @@ class DomainEnv(gymnasium.Env[Array, np.int64]):
     def __init__(self, domain: str, render_mode: str | None = None) -> None:
         self.domain: Domain = find_domain(domain).make(1)
         self.metadata = self.metadata | {"render_fps": self.domain.spec.frames_per_second}
+        if type(self.domain).draw is Domain.draw:
+            self.metadata["render_modes"] = []
         self.observation_space, self.action_space = _spaces(self.domain.spec)
         self.render_mode = render_mode
         self._row = np.zeros(1, np.int64)

@@ -44,12 +44,12 @@ def plot_domains(pictures: Mapping[str, NDArray[np.uint8]]) -> "Canvas":
 
 
 def take_pictures() -> dict[str, NDArray[np.uint8]]:
-    """A picture of every domain with a gymnasium id, by its own environment."""
+    """A picture of every domain that can be drawn, by its environment."""
     import gymnasium
 
     pictures: dict[str, NDArray[np.uint8]] = {}
     for entry in domains.entries():
-        if entry.env_id not in gymnasium.registry:
+        if not entry.env_id or "rgb_array" not in gymnasium.make(entry.env_id).metadata["render_modes"]:
             continue
         env = gymnasium.make(entry.env_id, render_mode="rgb_array")
         env.action_space.seed(0)

@@ -26,11 +26,11 @@ def main() -> None:
         print("refused:", error)
 
     novelty = "masscart=5; total_mass=follows; action-remap=1,0"
-    for method in ("frozen", "napping", "foresight"):
+    settings = {"frozen": {}, "napping": {"score": "terminal", "options": {"rule": "revised"}}, "foresight": {}}
+    for method, own in settings.items():
         rows = nappingrl.run(
-            "ShortTrack-v0", agent, method, novelty=novelty, score="terminal", detector="given",
-            options={"rule": "revised"}, trials=2, protocol="4+12",
-        ).rows  # fmt: skip
+            "ShortTrack-v0", agent, method, novelty=novelty, detector="given", trials=2, protocol="4+12", **own
+        ).rows
         before, after = (rows.filter(phase=phase)["return"].mean() for phase in ("pre", "novel"))
         print(f"{method}: mean return {before:.0f} before the novelty, {after:.0f} after it")
 

@@ -22,7 +22,7 @@ NOT_RUN = {
     r"make .*": "sets up an environment and runs for minutes; CI does",
     r"napping paper .*": "runs for minutes to hours; tests/reproduction/test_evaluation.py runs it small",
     r"napping claims paper": "reads the folder of `napping paper`; tests/reproduction/test_evaluation.py runs it",
-    r"napping figure angrybirds-.*": "reads the folder of `napping paper`; tests/report/test_figures.py draws it",
+    r"napping figure .* paper/runs/.*": "reads the folder of `napping paper`; tests/report/figures draws it",
     r"napping bench.*": "measures for minutes; tests/benchmark runs it small",
     r"napping run .*--executor ray.*": "needs a Ray cluster; tests/trials/test_ray_executor.py runs it",
     r"napping run .*other-env=drifting:.*": "needs ns-gym, which is not a dependency",

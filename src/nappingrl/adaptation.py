@@ -13,8 +13,8 @@ from nappingrl.errors import BadSpecError, check_name
 from nappingrl.methods.base import Method, MethodInfo, read_options
 from nappingrl.methods.guard import GuardedMethod
 from nappingrl.registry import detectors, methods
-from nappingrl.score import Score
-from nappingrl.types import Actions, Decision, DomainSpec, Flags, Floats, Keys, Observations, Rows, Transition
+from nappingrl.score import Score, reward_score
+from nappingrl.types import Actions, Decision, Defaults, DomainSpec, Flags, Floats, Keys, Observations, Rows, Transition
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,3 +145,18 @@ class Adaptation:
         """Everything learned, as named arrays."""
         arrays = {f"detector/{name}": array for name, array in self.detector.state().items()}
         return arrays | {f"method/{name}": array for name, array in self.method.state().items()}
+
+
+def bare_domain(agent: Agent) -> DomainSpec:
+    """What an agent alone tells of its domain: the shapes; its score is the reward."""
+    shape = agent.observation_shape or ()
+    return DomainSpec(
+        np.full(shape, -np.inf),
+        np.full(shape, np.inf),
+        agent.n_actions,
+        0,
+        agent.action_low if agent.action_low is not None else np.zeros(0),
+        agent.action_high if agent.action_high is not None else np.zeros(0),
+        scores={"reward": reward_score()},
+        defaults=Defaults(score="reward"),
+    )

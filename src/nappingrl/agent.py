@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 import nappingrl
-from nappingrl.adaptation import AdaptationSpec
+from nappingrl.adaptation import AdaptationSpec, bare_domain
 from nappingrl.agents import load as load_agent
 from nappingrl.agents.base import Agent, check_fit
-from nappingrl.agents.observations import are_equal, as_batch, as_column, length_of, take
+from nappingrl.agents.observations import are_equal, as_actions, as_batch, as_column, length_of, take
 from nappingrl.detectors import Detector
 from nappingrl.domains import find_domain
 from nappingrl.errors import (
@@ -26,9 +26,9 @@ from nappingrl.errors import (
 )  # fmt: skip
 from nappingrl.explain import ReadableRule, summarise_principles
 from nappingrl.registry import methods
-from nappingrl.score import Eval, Score, reward_score
+from nappingrl.score import Eval, Score
 from nappingrl.snapshot import read_saved, write_saved
-from nappingrl.types import Decision, Defaults, DomainSpec, Rows, Transition, with_prefix
+from nappingrl.types import Decision, DomainSpec, Rows, Transition, with_prefix
 
 Array = NDArray[Any]
 State = tuple[Array, ...] | None
@@ -79,7 +79,7 @@ class NappingAgent:
     ) -> None:
         known = find_domain(domain) if domain else None
         self.agent: Agent = load_agent(model, domain)
-        self.domain = known or _bare_domain(self.agent)
+        self.domain = known or bare_domain(self.agent)
         _check_sizes(self.agent, n_envs, seed)
         if domain:
             check_fit(self.agent, self.domain)
@@ -180,7 +180,7 @@ class NappingAgent:
         transition = Transition(
             batch,
             self._decision(rows, batch),
-            self._actions(action, len(rows)),
+            as_actions(self.agent, action, len(rows)),
             next_batch,
             as_column("reward", reward, np.float64, len(rows)),
             as_column("terminated", terminated, np.bool_, len(rows)),
@@ -313,20 +313,6 @@ class NappingAgent:
 
     # ------------------------------------------------------------------------------------------------ internals
 
-    def _actions(self, action: Any, n: int) -> Array:
-        """The executed actions as (n,) or, if continuous, (n, k)."""
-        low = self.agent.action_low
-        if low is None:
-            actions: Array = as_column("action", action, np.int64, n)
-            if actions.min() < 0 or actions.max() >= self.agent.n_actions:
-                raise BadSpecError(f"action {action} given; the agent's are 0 to {self.agent.n_actions - 1}")
-            return actions
-        numbers = np.atleast_1d(np.asarray(action, np.float32))
-        numbers = numbers[None] if numbers.ndim == 1 and n == 1 else numbers
-        if numbers.shape != (n, len(low)) or not np.isfinite(numbers).all():
-            raise BadSpecError(f"action {action} given for {n} observations; {len(low)} finite numbers each are needed")
-        return numbers
-
     def _rows_of(self, batch: Any) -> Rows:
         n = length_of(batch)
         if n > self.n_envs:
@@ -381,21 +367,6 @@ def _resolve(domain: DomainSpec, spec: AdaptationSpec) -> AdaptationSpec:
     if methods.get(spec.method).is_privileged:
         raise BadSpecError(f"method '{spec.method}' needs the true parameters; it only runs in trials")
     return spec.resolve(domain)
-
-
-def _bare_domain(agent: Agent) -> DomainSpec:
-    """What an agent alone tells of its domain: the shapes; its score is the reward."""
-    shape = agent.observation_shape or ()
-    return DomainSpec(
-        np.full(shape, -np.inf),
-        np.full(shape, np.inf),
-        agent.n_actions,
-        0,
-        agent.action_low if agent.action_low is not None else np.zeros(0),
-        agent.action_high if agent.action_high is not None else np.zeros(0),
-        scores={"reward": reward_score()},
-        defaults=Defaults(score="reward"),
-    )
 
 
 def _check_sizes(agent: Agent, n_envs: int, seed: int) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from nappingrl.errors import BadAgentError
 
-FORMAT = 2
+FORMAT = 3
 Record = TypeVar("Record")
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from nappingrl.agents.base import Agent
 from nappingrl.errors import BadObservationError, BadSpecError
@@ -43,6 +43,21 @@ def as_column(name: str, value: ArrayLike, dtype: DTypeLike, n: int) -> Any:
     if column.shape != (n,):
         raise BadSpecError(f"{name} of shape {column.shape} given for {n} observations; give one value for each")
     return column
+
+
+def as_actions(agent: Agent, action: Any, n: int) -> NDArray[Any]:
+    """Executed actions as (n,) or, if continuous, (n, k); raises in one line where they do not fit the agent."""
+    low = agent.action_low
+    if low is None:
+        actions: NDArray[Any] = as_column("action", action, np.int64, n)
+        if actions.min() < 0 or actions.max() >= agent.n_actions:
+            raise BadSpecError(f"action {action} given; the agent's are 0 to {agent.n_actions - 1}")
+        return actions
+    numbers = np.atleast_1d(np.asarray(action, np.float32))
+    numbers = numbers[None] if numbers.ndim == 1 and n == 1 else numbers
+    if numbers.shape != (n, len(low)) or not np.isfinite(numbers).all():
+        raise BadSpecError(f"action {action} given for {n} observations; {len(low)} finite numbers each are needed")
+    return numbers
 
 
 def length_of(batch: Any) -> int:

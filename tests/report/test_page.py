@@ -180,7 +180,9 @@ def test_how_to_rerun(html: str, runs: list[Run]) -> None:
 def test_a_run_from_python_gets_a_command(tmp_path: Path) -> None:
     run = make("frozen")
     runs = [replace(run, manifest=replace(run.manifest, command=""))]
-    text = Reader(write(tmp_path, runs, command_for=lambda spec, path: f"napping run {spec.domain} from {path}")).text
+    text = Reader(
+        write(tmp_path, runs, command_for=lambda spec, path: f"napping run {spec['domain']} from {path}")
+    ).text
     assert f"napping run cartpole from {run.path}" in text
     assert "napping run" not in Reader(write(tmp_path, runs)).text
 

@@ -1,12 +1,12 @@
 """`napping report`."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from msgspec import to_builtins
+from msgspec import convert, to_builtins
 from tyro.conf import Positional
 
 from nappingrl.cli import argv
@@ -27,6 +27,7 @@ from nappingrl.report.pass_rates import (
 )
 from nappingrl.report.runs import Run, read_runs
 from nappingrl.report.table import HEAD, Result, runs_table, summarise_runs
+from nappingrl.trials.spec import RunSpec
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Report:
         out = self.out or self.runs[0]
         command = argv.rebuild(replace(self, json=False))
         page = write_report(
-            runs, out, statistic=self.statistic, trial=self.trial, command=command, command_for=command_for
+            runs, out, statistic=self.statistic, trial=self.trial, command=command, command_for=_command_for
         )
         warn_incomplete(runs)
         results = summarise_runs(runs)
@@ -82,6 +83,10 @@ def _print_rates(runs: Sequence[Run]) -> None:
     if others := gains_table(gains):
         print_table(GAINS_HEAD, others)
     print(RATES_NOTE)
+
+
+def _command_for(spec: Mapping[str, Any], path: Path | None) -> str:
+    return command_for(convert(spec, RunSpec), path)
 
 
 def _plain(result: Result) -> dict[str, Any]:

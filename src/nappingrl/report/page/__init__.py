@@ -3,11 +3,10 @@
 import base64
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-import msgspec
+from typing import Any
 
 import nappingrl
 from nappingrl.errors import BadRunError, BadSpecError, MissingExtraError, check_name
@@ -20,7 +19,6 @@ from nappingrl.report.page.rules import TrialRules, find_rules, rules_section
 from nappingrl.report.page.summary import rerun_section, summary_section
 from nappingrl.report.runs import Run, check_one_domain, label_runs
 from nappingrl.report.table import Result, summarise_runs
-from nappingrl.trials.spec import RunSpec
 from nappingrl.trials.store import make_folder
 
 __all__ = ["PAGE", "PICTURE", "Content", "write_page", "write_report"]
@@ -51,8 +49,8 @@ to hide or show a run; of many runs the controls are hidden at first.
 </noscript>"""
 
 
-CommandFor = Callable[[RunSpec, Path | None], str]
-"""The shell command that repeats a run into a folder."""
+CommandFor = Callable[[Mapping[str, Any], Path | None], str]
+"""The shell command that repeats a run, given by its spec, into a folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +115,7 @@ def write_report(
 def _command_of(run: Run, command_for: CommandFor | None) -> str:
     if run.manifest.command or command_for is None:
         return run.manifest.command
-    return command_for(msgspec.convert(run.spec, RunSpec), run.path)
+    return command_for(run.spec, run.path)
 
 
 def write_page(path: Path, content: Content) -> Path:

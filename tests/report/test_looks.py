@@ -2,6 +2,7 @@
 
 import pytest
 
+from nappingrl.domains.cartpole import CartPole
 from nappingrl.methods.frozen import Frozen
 from nappingrl.registry import agents, domains, methods
 from nappingrl.report.looks import NOT_INSTALLED, domain_title, looks, method_look
@@ -48,11 +49,12 @@ def test_a_method_that_is_not_installed_is_grey(runs: Runs) -> None:
 def test_what_is_registered_has_a_title_at_once(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     for registry in (methods, domains, agents):
         monkeypatch.setattr(registry, "_entries", dict(registry._entries))
+        monkeypatch.setattr(registry, "_added", list(registry._added))
     methods.add("lazy", Frozen, title="Lazy", colour="#123456")
-    domains.add("toy", object())
+    domains.add("toy", CartPole)
     agents.add("cartpole-still", object(), title="Still")
     run = runs["cartpole"][0]
     lazy, still = looks([with_spec(run, method="lazy"), with_spec(run, agent="still")])
     assert (lazy.label, lazy.colour) == ("balance Lazy", "#123456")
     assert still.label == "Still"
-    assert domain_title("toy") == domain_title("unknown-v0").replace("unknown-v0", "toy") == "toy"
+    assert (domain_title("toy"), domain_title("unknown-v0")) == ("toy", "unknown-v0")

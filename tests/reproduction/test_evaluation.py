@@ -147,6 +147,7 @@ def test_a_domain_of_the_user_is_evaluated_like_the_others(
     monkeypatch.setattr(evaluation, "PaperSetup", lambda: PaperSetup(quick=3))
     for registry, name, thing in ((domains, "toy", Toy), (agents, "toy-still", Still)):
         monkeypatch.setattr(registry, "_entries", dict(registry._entries))
+        monkeypatch.setattr(registry, "_added", list(registry._added))
         registry.add(name, thing)
     keep_only(monkeypatch, methods, "frozen", "napping", "online")
     main(["paper", "--domains", "toy", "--out", str(tmp_path), "--workers", "1", "--json"])

@@ -1,9 +1,9 @@
-"""Every detector in every world: how often, how soon, how many false alarms. Prints the table of docs/detectors.md.
+"""Every detector in every domain: detection rate, delay and false alarms. Prints the table of docs/detectors.md.
 
 python benchmarks/detection.py --trials 50 --seed 11
 
-The agent stays frozen, so that a detector cannot change what it sees. Agents of a world are pooled. False alarms are
-counted in trials in which nothing changes (and in the episodes before the novelty if the detector judges there).
+The agent stays frozen, so a detector cannot influence the episodes. The agents of a domain are pooled. False alarms are
+counted in trials without a novelty (and in the episodes before the novelty if the detector watches them).
 """
 
 import argparse
@@ -22,7 +22,7 @@ from nappingrl.registry import detectors, domains
 
 DOMAINS = ("cartpole", "mountaincar", "crossroad")
 NOVELTIES = {"crossroad": "all"}
-"""Of the others: the paper's, which is their default."""
+"""The other domains use their default, the paper's novelty."""
 LOOK_AT_NOTHING = ("given", "never")
 HEAD = ("world", "detector", "trials", "detected", "delay, episodes", "delay, steps", "false alarms per 1000 episodes",
         "episodes watched", "trials without false alarm")  # fmt: skip
@@ -30,7 +30,7 @@ HEAD = ("world", "detector", "trials", "detected", "delay, episodes", "delay, st
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What one detector does in one world, or with one agent of it."""
+    """The performance of a detector in a domain, or with one of its agents."""
 
     domain: str
     detector: str
@@ -45,7 +45,7 @@ class Cell:
     n_watched: int
     """Episodes without change that were judged."""
     without_false_alarm: float
-    """Share of trials in which nothing changes that have no alarm."""
+    """Share of the trials without a novelty that have no alarm."""
 
     @property
     def rate(self) -> float | None:
@@ -127,7 +127,7 @@ def play(domain: str, detector: str, agent: str, novelty: str, arguments: argpar
 
 
 def cells(domain: str, detector: str, arguments: argparse.Namespace) -> list[Cell]:
-    """All agents of the world together, then each of them."""
+    """All agents of the domain together, then each of them."""
     found: dict[str, tuple[pl.DataFrame, pl.DataFrame]] = {}
     for agent in zoo_names(domain):
         changed = play(domain, detector, agent, NOVELTIES.get(domain, ""), arguments)

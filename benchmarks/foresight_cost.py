@@ -1,4 +1,4 @@
-"""What foresight and its detector cost a step, on one core, averaged over whole CartPole trials.
+"""CPU time per step of foresight and its detector, on one core, averaged over whole CartPole trials.
 
 Run: python benchmarks/foresight_cost.py --trials 64
 """
@@ -16,7 +16,7 @@ CASES = (("frozen", "never"), ("frozen", "residual"), ("napping", "rolling-mean"
 
 
 def microseconds(domain: str, agent: str, method: str, detector: str, trials: int, seed: int) -> tuple[float, int]:
-    """CPU time a step, and the number of steps; kernels are compiled before."""
+    """CPU time per step, and the number of steps; compilation is not included."""
     spec = RunSpec(domain, agent, method, detector=detector, trials=trials, seed=seed).complete()
     loaded = load(spec.agent, domain)
     Engine(spec, loaded).run_trials(spec.trial_specs()[:2])
@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=64)
     parser.add_argument("--seed", type=int, default=31)
     options = parser.parse_args()
-    print("| agent | method | detector | steps | us a step | more than frozen |\n|---|---|---|---|---|---|")
+    print("| agent | method | detector | steps | us per step | more than frozen |\n|---|---|---|---|---|---|")
     with threadpool_limits(1):
         for agent in options.agents:
             base = 0.0

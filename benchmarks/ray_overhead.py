@@ -1,4 +1,4 @@
-"""What a chunk costs on Ray beyond what it costs in local workers: the same frozen CartPole run, both ways.
+"""The overhead of Ray per chunk: the same frozen CartPole run with local workers and with Ray.
 
 python benchmarks/ray_overhead.py
 """
@@ -9,24 +9,24 @@ import time
 import nappingrl
 from nappingrl.trials.workers import CHUNK, default_workers
 
-PROTOCOL, EPISODES = "0+1", 1  # short chunks, so that what is around them shows
+PROTOCOL, EPISODES = "0+1", 1  # short chunks, to make the overhead visible
 
 
 def measure(executor: str, address: str, chunks: int, workers: int) -> tuple[float, float]:
     """Seconds until the workers are warm (two chunks each), and seconds per chunk from then on."""
     warm_at = 2 * workers * CHUNK * EPISODES
     started = time.perf_counter()
-    told: list[tuple[float, int]] = []
+    progress: list[tuple[float, int]] = []
 
     def on_progress(done: int, total: int) -> None:
-        if done >= warm_at and (not told or done > told[-1][1]):
-            told.append((time.perf_counter(), done))
+        if done >= warm_at and (not progress or done > progress[-1][1]):
+            progress.append((time.perf_counter(), done))
 
     nappingrl.run(
         "cartpole", "ppo", "frozen", protocol=PROTOCOL, trials=chunks * CHUNK, workers=workers,
         executor=executor, address=address, on_progress=on_progress,
     )  # fmt: skip
-    (warm, done), (end, total) = told[0], told[-1]
+    (warm, done), (end, total) = progress[0], progress[-1]
     return warm - started, (end - warm) / (total - done) * CHUNK * EPISODES
 
 

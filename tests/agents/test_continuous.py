@@ -15,6 +15,7 @@ from nappingrl.agents.base import Agent, check_fit
 from nappingrl.agents.continuous import ActionBox, BoxMlpAgent
 from nappingrl.agents.sb3.live import LiveSB3Agent
 from nappingrl.errors import BadAgentError
+from nappingrl.types import DomainSpec
 
 FLAT = spaces.Box(-1, 1, (3,), np.float32)
 TWO = spaces.Box(np.array([-1.0, -2.5], np.float32), np.array([3.0, 1 / 3], np.float32))
@@ -178,16 +179,21 @@ def test_pickles_are_never_decoded(
 
 
 def test_fit(constant: Any, make_batch: Any) -> None:
-    """An agent fits the world it was trained on: as many numbers, between the same limits."""
+    """An agent fits its own domain: the same number of actions, and the same bounds."""
     agent = agents.load(make("ppo", constant, make_batch))
-    check_fit(agent, "here", (3,), 0)
-    check_fit(agent, "here", (3,), 0, TWO.low, TWO.high)
+
+    def domain(n_inputs: int, n_actions: int, low: Any = (), high: Any = ()) -> DomainSpec:
+        bounds = {"action_low": np.array(low), "action_high": np.array(high)}
+        return DomainSpec(np.zeros(n_inputs), np.ones(n_inputs), n_actions, 0, name="there", **bounds)
+
+    check_fit(agent, domain(3, 0))
+    check_fit(agent, domain(3, 0, TWO.low, TWO.high))
     with pytest.raises(BadAgentError, match=r"between \[-1.0, -2.5\].*there gives \(3,\) and has 2 actions"):
-        check_fit(agent, "there", (3,), 2)
+        check_fit(agent, domain(3, 2))
     with pytest.raises(BadAgentError, match=r"has continuous actions between \[-2.0\] and \[2.0\]"):
-        check_fit(agent, "there", (3,), 0, np.array([-2.0]), np.array([2.0]))
+        check_fit(agent, domain(3, 0, [-2.0], [2.0]))
     with pytest.raises(BadAgentError, match=r"2 actions; there gives .4,. and has continuous actions"):
-        check_fit(agents.load("ppo", "cartpole"), "there", (4,), 0, TWO.low, TWO.high)
+        check_fit(agents.load("ppo", "cartpole"), domain(4, 0, TWO.low, TWO.high))
 
 
 def test_no_further_training(constant: Any, make_batch: Any) -> None:

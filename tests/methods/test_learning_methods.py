@@ -13,13 +13,12 @@ from threadpoolctl import threadpool_limits
 from learners.support import N_ACTIONS, N_INPUTS, make, make_model, make_steps, transition
 from nappingrl import agents
 from nappingrl.agents.base import Agent
-from nappingrl.domains.cartpole import CartPole
 from nappingrl.errors import BadAgentError, NappingError
 from nappingrl.learners import Learner
 from nappingrl.methods.base import Method
 from nappingrl.methods.finetune import FineTune
 from nappingrl.methods.online import Online
-from nappingrl.trials.engine import Engine, make_info
+from nappingrl.trials.engine import Engine
 from nappingrl.trials.spec import RunSpec
 from nappingrl.types import Decision, Transition
 
@@ -42,9 +41,13 @@ def spec_of(method: str, trials: int = 5, protocol: str = "2+4", detector: str =
     ).complete()
 
 
-def make_method(kind: type[Method], agent: Agent, n: int, **options: Any) -> Any:
-    name = kind.__name__.lower()
-    method = kind(agent, make_info(CartPole, spec_of(name, **options), False), n)
+def build_method(method_class: type[Method], agent: Agent, n: int, **options: Any) -> Any:
+    spec = spec_of(method_class.__name__.lower(), **options)
+    return spec.adaptation.build(agent, spec.domain_spec, n).method
+
+
+def make_method(method_class: type[Method], agent: Agent, n: int, **options: Any) -> Any:
+    method = build_method(method_class, agent, n, **options)
     method.start(np.arange(n), np.arange(n).astype(np.uint64))
     return method
 
@@ -268,7 +271,7 @@ def test_options_reach_the_learner() -> None:
         (Online, "ppo", {"exploration": 0.1}, "option exploration is for DQN agents"),
         (Online, "dqn", {"exploration": 1.5}, "outside its range, 0 to 1"),
         (FineTune, "ppo", {"buffer": "kept"}, "PPO has no replay buffer"),
-        (Online, "dqn", {"buffer": "kept"}, "unknown option of method online 'buffer'"),
+        (Online, "dqn", {"buffer": "kept"}, "method 'online' takes no buffer"),
         (Online, "dqn", {"learning_rate": -1}, "outside its range"),
     ],
 )
@@ -301,11 +304,10 @@ def test_agents_of_the_zoo_can_be_trained() -> None:
 
 
 def test_agents_that_cannot_be_trained(agent: Agent, agent_zip: Any) -> None:
-    info = make_info(CartPole, spec_of("online"), False)
     with pytest.raises(BadAgentError, match=r"not a plain perceptron of SB3's DQN or PPO"):
-        Online(agent, info, 1)
+        build_method(Online, agent, 1)
     with pytest.raises(BadAgentError, match=r"its file has no value network"):
-        Online(agents.load(agent_zip), info, 1)
+        build_method(Online, agents.load(agent_zip), 1)
 
 
 def test_bad_observations_are_refused_while_learning() -> None:

@@ -325,7 +325,7 @@ def test_run_report_replay_figure_and_export(napping: Command, agent_zip: Path, 
     assert (status, err) == (0, "")
     page = Path("page/report.html").read_text(encoding="utf-8")
     assert "the lowest and highest return in these runs" in page
-    assert "nobody knows the minimum return" in page
+    assert "the domain has no minimum return" in page
     for words in (
         ("figure", "regions-over-time", "b", "--out", "f.png"),
         ("export", "b", "--format", "wsu", "--out", "w"),
@@ -348,13 +348,13 @@ def test_what_is_not_known_is_null(napping: Command, make_zip: Callable[..., Pat
     status, out, err = napping("report", folder)
     assert (status, err) == (0, "")
     page = (folder / "report.html").read_text(encoding="utf-8")
-    assert "nobody knows when: the environment has no reward threshold" in page
+    assert "not defined: the environment has no reward threshold" in page
 
 
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        ((), "no world is given; allowed: a DOMAIN of `napping list`, or --env"),
+        ((), "no domain is given; allowed: a DOMAIN of `napping list`, or --env"),
         (("cartpole", "--env", "CartPole-v1"), "both DOMAIN (cartpole) and --env (CartPole-v1) are given"),
         (("--env", "cartpole"), "unknown environment 'cartpole'"),
         (("--env", "Blackjack-v1"), "Blackjack-v1 has observations"),

@@ -12,7 +12,7 @@ from nappingrl.errors import BadSpecError, NappingError
 from nappingrl.novelties import apply_novelty
 from nappingrl.novelties.description import read_description
 from nappingrl.novelties.novelty import Novelty
-from nappingrl.novelties.subject import make_env, read_subject
+from nappingrl.novelties.subject import make_env, read_env
 from nappingrl.novelties.verify import verify
 
 DEFAULTS = {"a": 1.0, "b": -2.0, "c": 5.0}
@@ -231,7 +231,7 @@ def test_an_environment_without_a_spec_is_refused() -> None:
 
 
 def test_words() -> None:
-    subject = read_subject(gymnasium.spec("toys/Echo-v0"))
+    subject = read_env(gymnasium.spec("toys/Echo-v0"))
     words = read_description("size=4..8; area=follows; action-remap=2,1,0;obs-drop=1; action-delay=2", subject)
     assert words.words(subject) == (
         "size is 4 to 8 instead of 3; action 0 does what action 2 did; action 1 does what action 1 did; "
@@ -302,7 +302,7 @@ def test_what_follows_is_what_the_constructor_computes() -> None:
 
 def test_an_effect_that_random_play_does_not_reach_is_doubted() -> None:
     spec = gymnasium.spec("CartPole-v1")
-    make, subject = partial(make_env, spec), read_subject(spec)
+    make, subject = partial(make_env, spec), read_env(spec)
     doubts = verify(make, read_description("x_threshold=4", subject), subject)
     assert doubts == ["x_threshold=4 made no difference in 24 episodes of random play in CartPole-v1"]
     assert verify(make, read_description("force_mag=20", subject), subject) == []

@@ -1,4 +1,4 @@
-"""The contract of a detector, and the two that look at nothing."""
+"""The contract of a detector, and two detectors that need no data."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -11,10 +11,10 @@ from nappingrl.types import DomainSpec, Floats, Rows, Transition, arrays_of
 
 
 class Detector:
-    """Watches n trials and says in which world each is: `world` is 0 as before the novelty, 1 in the first other, ...
+    """Watches n trials and keeps a belief for each: `context` is 0 before the novelty, 1 in the first changed context.
 
-    Any of the calls may change `world` of the rows it is given. Most detectors only ever go from 0 to 1; one that
-    knows a world again may go back to 0, or on to 2. Episodes are numbered as in the paper: -40..-1 before the
+    Every call may change `context` of its rows. Most detectors are latched: they only go from 0 to 1. One that
+    recognises contexts may return to 0, or go on to 2. Episodes are numbered as in the paper: -40..-1 before the
     novelty, 0..39 after it.
     """
 
@@ -27,24 +27,24 @@ class Detector:
 
     @classmethod
     def for_domain(cls, n: int, domain: DomainSpec) -> "Detector":
-        """A detector of n trials in a world of which this much is known."""
+        """A detector of n trials in a domain."""
         return cls(n)
 
     def start(self, rows: Rows, episode: int) -> None:
-        """A new trial begins in `rows` with the given episode number: forget everything."""
+        """Begin a new trial in `rows` with the given episode number: forget everything."""
         self.context[rows] = 0
 
     def begin_phase(self, rows: Rows, is_novel: bool) -> None:
-        """The protocol's truth about the episodes that follow; only a detector that is told may listen."""
+        """The protocol's truth about the episodes that follow; only `Announced` listens."""
 
     def step(self, rows: Rows, transition: Transition) -> None:
-        """One step of the world was seen."""
+        """Observe one step."""
 
     def end_episode(self, rows: Rows, returns: Floats, next_episodes: Rows) -> None:
-        """An episode ended with this return; judged before the next one begins."""
+        """An episode ended with this return; called before the next one begins."""
 
     def discard_episode(self, rows: Rows) -> None:
-        """The episode under way, if there is one, will not be finished: another begins."""
+        """Forget the unfinished episode, if there is one: another begins."""
 
     def explain(self, row: int) -> str:
         """What has changed, in words; empty where the detector cannot tell."""
@@ -64,10 +64,10 @@ class Never(Detector):
 
 
 class Announced(Detector):
-    """Novelty is given: alarms exactly when the first episode in the changed world begins."""
+    """Given: alarms exactly when the first episode after the novelty begins."""
 
     def start(self, rows: Rows, episode: int) -> None:
-        """Alarm at once where the trial begins in the changed world."""
+        """Alarm at once where the trial begins after the novelty."""
         self.context[rows] = int(episode >= 0)
 
     def begin_phase(self, rows: Rows, is_novel: bool) -> None:

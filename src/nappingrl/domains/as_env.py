@@ -31,7 +31,7 @@ def _options(spec: DomainSpec, options: dict[str, Any] | None) -> dict[str, floa
 
 
 class DomainEnv(gymnasium.Env[Array, np.int64]):
-    """One world. `reset(options={"params": {"gravity": 30.0}})` changes its parameters until the next such reset."""
+    """One copy of a domain; `reset(options={"params": {"gravity": 30.0}})` sets its parameters from then on."""
 
     metadata = {"render_modes": ["human", "rgb_array"], "render_fps": 50}  # noqa: RUF012
 
@@ -100,7 +100,7 @@ class DomainEnv(gymnasium.Env[Array, np.int64]):
 
 
 class DomainVectorEnv(VectorEnv[Array, Array, Array]):
-    """n worlds stepped together; an ended episode is reset on its next step (gymnasium's default)."""
+    """N copies stepped together; an ended episode is reset on its next step (gymnasium's default)."""
 
     metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP, "render_modes": ["rgb_array"], "render_fps": 50}  # noqa: RUF012
 
@@ -121,9 +121,9 @@ class DomainVectorEnv(VectorEnv[Array, Array, Array]):
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
-        """Begin an episode in every world."""
+        """Begin an episode in every copy."""
         if isinstance(seed, list):
-            raise BadSpecError("a list of seeds was given; this vector environment takes one seed for all worlds")
+            raise BadSpecError("a list of seeds was given; this vector environment takes one seed for all copies")
         super().reset(seed=seed)
         params = _options(self.domain.spec, options)
         if params is not None:
@@ -133,7 +133,7 @@ class DomainVectorEnv(VectorEnv[Array, Array, Array]):
         return observations, self._info(observations)
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
-        """One step of every world; those that ended before begin a new episode instead (reward 0)."""
+        """One step of every copy; those that ended before begin a new episode instead (reward 0)."""
         rewards, terminated = np.zeros(self.num_envs), np.zeros(self.num_envs, np.bool_)
         again, running = self._rows[self._ended], self._rows[~self._ended]
         rewards[running], terminated[running] = self.domain.step(running, np.asarray(actions, np.int64)[running])
@@ -152,7 +152,7 @@ class DomainVectorEnv(VectorEnv[Array, Array, Array]):
         return {"action_mask": mask(observations), "_action_mask": np.ones(self.num_envs, np.bool_)}
 
     def render(self) -> tuple[NDArray[np.uint8], ...] | None:
-        """One picture per world."""
+        """One picture per copy."""
         if self.render_mode is None:
             return None
         if self._canvas is None:

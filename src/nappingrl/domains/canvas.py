@@ -1,4 +1,4 @@
-"""A small canvas over pygame, for rgb_array and human rendering of any world."""
+"""A small canvas over pygame, for rgb_array and human rendering of any domain."""
 
 from typing import Any
 
@@ -75,7 +75,7 @@ class Canvas:
         return np.transpose(np.array(self._pygame.surfarray.pixels3d(self._surface)), (1, 0, 2))
 
     def show(self, title: str, frames_per_second: int) -> None:
-        """Put the picture into a window, at the world's pace."""
+        """Put the picture into a window, at the domain's frame rate."""
         if self._window is None:
             self._pygame.display.init()
             self._window = self._pygame.display.set_mode(SIZE)

@@ -1,4 +1,4 @@
-"""CrossRoad: cross eight rows of traffic. The authors' code is not public; this world follows the paper's words.
+"""CrossRoad: cross eight rows of traffic. The authors' code is not public; this follows the paper's words.
 
 Row 0 is the pavement where the player starts, row i = 1..8 has one car, row 9 is the other side. A car is four cells
 long on a ring of fourteen; its left edge is a real number, and it covers the four cells from the floor of that edge.

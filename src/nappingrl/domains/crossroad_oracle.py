@@ -15,7 +15,7 @@ class CrossRoadOracle:
     """The earliest crossing there is, found by breadth-first search; where there is none, it stays on the pavement."""
 
     def plan(self, parameters: Floats) -> NDArray[np.float64]:
-        """The list of actions of each world."""
+        """The list of actions of each trial."""
         return np.stack([_search(p) for p in parameters]).astype(np.float64)
 
     def act(self, plans: NDArray[np.float64], observations: Observations, steps: Rows) -> Actions:

@@ -1,4 +1,4 @@
-"""What was learned for each context: that of the context at hand is in force, that of others is put away."""
+"""Memory of contexts: what was learned in the current context is in force, the rest is stored."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -9,21 +9,21 @@ from numpy.typing import NDArray
 from nappingrl.types import Rows
 
 Learned = dict[str, NDArray[Any]]
-"""All that a trial has learned in one context, as named arrays; `wanted` has an entry for each region."""
+"""Everything a trial has learned in one context, as named arrays; `wanted` has one entry per region."""
 
 
 def by_context(state: Mapping[str, NDArray[Any]], n: int) -> list[dict[int, Learned]]:
-    """What was saved as `row/context/name`, for each of n rows by context and name."""
-    found: list[dict[int, Learned]] = [{} for _ in range(n)]
+    """Arrays saved as `row/context/name`, for each of n rows by context and name."""
+    by_row: list[dict[int, Learned]] = [{} for _ in range(n)]
     for key, array in state.items():
         if key.count("/") == 2:
             row, context, name = key.split("/")
-            found[int(row)].setdefault(int(context), {})[name] = array
-    return found
+            by_row[int(row)].setdefault(int(context), {})[name] = array
+    return by_row
 
 
 class ContextMemory:
-    """The sets of n trials, over what reads, writes and forgets the set that is in force."""
+    """What n trials have learned in each context, on top of functions that read, write and forget the current one."""
 
     def __init__(
         self, n: int, read: Callable[[int], Learned], write: Callable[[int, Learned], None],
@@ -31,17 +31,17 @@ class ContextMemory:
     ) -> None:  # fmt: skip
         self._read, self._write, self._forget = read, write, forget
         self.current = np.zeros(n, np.int64)
-        """The context whose set is in force, by trial; there is none in 0, the context before the novelty."""
+        """The current context by trial; in 0, the context before the novelty, nothing is learned."""
         self._others: list[dict[int, Learned]] = [{} for _ in range(n)]
 
     def start(self, rows: Rows) -> None:
-        """A new trial begins: no context was met."""
+        """Begin a new trial: no context is known."""
         self.current[rows] = 0
         for row in rows:
             self._others[row] = {}
 
     def enter(self, row: int, context: int) -> None:
-        """Put away the set of the context that is left; take out that of the one that is entered, if known."""
+        """Store what was learned in the old context and recall what is known of the new one."""
         old, others = int(self.current[row]), self._others[row]
         self.current[row] = context
         if old:
@@ -51,11 +51,11 @@ class ContextMemory:
             self._write(row, others.pop(context))
 
     def context_sizes(self, row: int) -> dict[int, int]:
-        """How many regions there are for each context."""
+        """Number of regions in each context."""
         return {context: len(learned["wanted"]) for context, learned in sorted(self._all(row).items())}
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """All sets of all trials, as named arrays."""
+        """Everything learned in every context, as named arrays."""
         state: dict[str, NDArray[Any]] = {"contexts": self.current}
         for row in range(len(self.current)):
             for context, learned in self._all(row).items():
@@ -63,11 +63,11 @@ class ContextMemory:
         return state
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Put back what `state` gave."""
+        """Restore what `state` returned."""
         self.current[:] = state["contexts"]
-        for row, sets in enumerate(by_context(state, len(self.current))):
-            self._write(row, sets.pop(int(self.current[row])))
-            self._others[row] = sets
+        for row, learned in enumerate(by_context(state, len(self.current))):
+            self._write(row, learned.pop(int(self.current[row])))
+            self._others[row] = learned
 
     def _all(self, row: int) -> dict[int, Learned]:
         return self._others[row] | {int(self.current[row]): self._read(row)}

@@ -17,7 +17,7 @@ class FineTune(Online):
         **Online.options,
         "buffer": Option(
             "empty",
-            "replay buffer of a DQN agent at detection: empty, or with what was seen before",
+            "replay buffer of a DQN agent at detection: empty, or with the transitions before it",
             ("empty", "kept"),
         ),
     }

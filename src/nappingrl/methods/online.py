@@ -14,7 +14,7 @@ from nappingrl.types import Actions, Decision, Flags, Keys, Observations, Rows, 
 
 
 class Online(Method):
-    """Learns and explores from the first step on, each trial with weights of its own."""
+    """Learns and explores from the first step on; each trial has its own weights."""
 
     needs_discrete = True
     options: ClassVar[Mapping[str, Option]] = {

@@ -49,7 +49,7 @@ TERMS: dict[str, Term] = {
     DROP: Term(0.0, "{where} reads 0", low=0.0, high=1.0, is_whole=True),
     "reward-scale": Term(1.0, "rewards are multiplied by {}"),
     "reward-shift": Term(0.0, "{} is added to rewards"),
-    OTHER: Term(0.0, "the world is another environment", low=0.0, is_whole=True),
+    OTHER: Term(0.0, "another environment takes its place", low=0.0, is_whole=True),
 }
 
 
@@ -66,7 +66,7 @@ class Description:
     """Id of the environment that takes the place of this one."""
 
     def neutral(self, domain: DomainSpec) -> dict[str, float]:
-        """The numbers of the world before the novelty."""
+        """The values before the novelty."""
         return {flat: neutral_of(flat, domain) for flat in self.ranges}
 
     def whole(self, domain: DomainSpec) -> frozenset[str]:
@@ -76,7 +76,7 @@ class Description:
     def words(self, domain: DomainSpec) -> str:
         """The change in sentences."""
         said = [_say(flat, span, domain) for flat, span in self.ranges.items() if flat != OTHER]
-        said += [f"the world is {self.other}"] if self.other else []
+        said += [f"the environment is {self.other}"] if self.other else []
         said += [f"{name} follows" for name in self.follows]
         return "; ".join(said)
 

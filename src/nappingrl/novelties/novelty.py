@@ -1,4 +1,4 @@
-"""Novelty: a transformation of the world, drawn once per trial."""
+"""Novelty: a change of a domain, drawn once per trial."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,18 +10,18 @@ from nappingrl.errors import BadSpecError
 
 @dataclass(frozen=True, slots=True)
 class Novelty:
-    """A change of a world's parameters: each named parameter is drawn uniformly from its range."""
+    """A change of a domain's parameters: each named parameter is drawn uniformly from its range."""
 
     name: str
     ranges: Mapping[str, tuple[float, float]]
     description: str = ""
     setting: Mapping[str, float] = field(default_factory=dict)
-    """Parameters that hold in the whole trial, before the change too: the kind of levels that suits it."""
+    """Parameters of the whole trial, before the novelty too: such as the levels that suit it."""
     whole: frozenset[str] = frozenset()
     """Parameters that are whole numbers: both ends of their range can be drawn."""
 
     def check_strength(self, strength: float) -> None:
-        """Raise in one line if the novelty cannot be had at this strength."""
+        """Raise in one line if the strength is not allowed for this novelty."""
         if not 0.0 < strength <= 1.0:
             raise BadSpecError(f"strength {strength:g} is outside (0, 1]; 1 is the full range of the novelty")
         if strength < 1.0 and self.whole:
@@ -33,7 +33,7 @@ class Novelty:
     def sample(
         self, rng: np.random.Generator, defaults: Mapping[str, float], strength: float = 1.0
     ) -> dict[str, float]:
-        """Parameters of the changed world; `strength` in (0, 1] pulls the draw towards the default."""
+        """Parameters after the novelty; `strength` in (0, 1] pulls the draw towards the default."""
         self.check_strength(strength)
         changed = dict(defaults) | dict(self.setting)
         for name, (low, high) in self.ranges.items():

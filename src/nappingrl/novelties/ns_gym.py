@@ -1,6 +1,6 @@
-"""Environments of ns_gym as worlds: their observations and rewards as plain numbers.
+"""Environments of ns_gym: their observations and rewards as plain numbers.
 
-Register one with gymnasium, wrapped in `Plain`, and it can take the place of the world that the agent knows:
+Register one with gymnasium, wrapped in `Plain`, and it can replace the environment that the agent knows:
 `--env CartPole-v1 --novelty other-env=my_module:Drifting-v0`. Nothing here imports ns_gym.
 """
 

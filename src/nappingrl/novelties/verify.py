@@ -1,6 +1,7 @@
 """A novelty that changes nothing is refused: with and without it, the same seeds and actions must show a difference."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
 from typing import Any
@@ -19,15 +20,15 @@ from nappingrl.types import DomainSpec
 Env = gymnasium.Env[Any, Any]
 Seen = tuple[NDArray[Any], float, bool, bool]
 FEW, SOME, MANY = 2, 4, 24
-"""Episodes: to see what an environment does at all, to compare two, and before an attribute is doubted."""
+"""Episodes: for a first look, to compare two environments, and before an attribute is doubted."""
 STEPS = 200
 """Of an episode, at most."""
 
 
 def play(env: Env, episodes: int = SOME) -> Iterator[Seen]:
-    """What is seen in some episodes of random actions, which do not depend on what is seen.
+    """Observations of some episodes of random actions; the actions do not depend on the observations.
 
-    In every second episode an action is kept for a while, which leads farther away.
+    In every second episode an action is repeated for a while, which leads farther away.
     """
     for episode in range(episodes):
         rng = np.random.default_rng(episode)
@@ -57,52 +58,78 @@ def is_same(first: Make, second: Make, episodes: int = SOME) -> bool:
         other.close()
 
 
-def verify(make: Make, description: Description, domain: DomainSpec, make_other: Make | None = None) -> list[str]:
-    """Refuse a description of which a part changes nothing, or leaves a value behind that follows from it.
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One part of a description that made no difference in a few episodes."""
 
-    `make_other` makes the environment that takes its place, where the description names one. Of a range the end is
-    taken that is farther from the value before. Returns doubts: attributes that episodes look at, but which made no
-    difference in random play.
+    name: str
+    values: Mapping[str, float]
+    is_attribute: bool
+    with_all: Make
+    """Makes the environment with the whole description."""
+    without: Make
+    """Makes it without this part."""
+
+    @property
+    def text(self) -> str:
+        return f"{self.name}={','.join(f'{value:g}' for value in self.values.values())}"
+
+
+def verify(make: Make, description: Description, domain: DomainSpec, make_other: Make | None = None) -> list[str]:
+    """Refuse a description with a part that changes nothing, or that leaves a stale derived value behind.
+
+    `make_other` makes the environment that replaces this one, where the description names one. Of a range, the end
+    farther from the value before the novelty is tried. Returns doubts: attributes that episodes read, but which made
+    no difference in random play.
     """
     values = {flat: _far_end(span, neutral_of(flat, domain)) for flat, span in description.ranges.items()}
     attributes = {flat: value for flat, value in values.items() if split_name(flat)[0] not in TERMS}
     if not is_same(make, make, FEW):
         raise BadSpecError(f"{domain.name} shows other episodes for the same seed: no novelty can be verified in it")
     used = read_used(make, partial(play, episodes=FEW)) if attributes else set[str]()
-    derived = read_derived(make, attributes) if attributes else {}
-    _refuse_stale(description, derived, used, domain)
+    _refuse_stale(description, read_derived(make, attributes) if attributes else {}, used, domain)
 
-    def built(part: Mapping[str, float]) -> Make:
-        source = make_other if make_other is not None and OTHER in part else make
-        return lambda: change(source(), source, part, description.follows, domain)
+    def built(values: Mapping[str, float]) -> Make:
+        source = make_other if make_other is not None and OTHER in values else make
+        return lambda: change(source(), source, values, description.follows, domain)
 
     doubts = []
-    for name, part in _parts(values).items():
-        rest = {flat: value for flat, value in values.items() if flat not in part}
-        if not is_same(built(values), built(rest)):
+    for name, own in _parts(values).items():
+        rest = {flat: value for flat, value in values.items() if flat not in own}
+        part = _Part(name, own, name in _names(attributes), built(values), built(rest))
+        if not is_same(part.with_all, part.without):
             continue
-        text, is_attribute = f"{name}={','.join(f'{value:g}' for value in part.values())}", name in _names(attributes)
-        if all(value == neutral_of(flat, domain) for flat, value in part.items()):
-            why = "that is what it is already"
-        elif not is_attribute:
-            why = "episodes with and without it are the same"
-        elif _has_given_heir(make, part, description):
-            continue
-        elif name not in used:
-            why = f"its episodes never look at {name}"
-        elif not is_same(built(values), built(rest), MANY):
-            continue
-        elif make_with(make, part).action_space != make().action_space:
-            why = f"{name} says how far actions reach only when the environment is made; use action-scale"
-        else:
-            doubts.append(f"{text} made no difference in {MANY} episodes of random play in {domain.name}")
-            continue
-        raise BadSpecError(f"novelty '{text}' changes nothing in {domain.name}: {why}")
+        checks = _checks(make, part, description, domain, used)
+        why = next((reason for applies, reason in checks if applies()), None)
+        if why is None:
+            doubts.append(f"{part.text} made no difference in {MANY} episodes of random play in {domain.name}")
+        elif why:
+            raise BadSpecError(f"novelty '{part.text}' changes nothing in {domain.name}: {why}")
     return doubts
 
 
+def _checks(
+    make: Make, part: _Part, description: Description, domain: DomainSpec, used: set[str]
+) -> tuple[tuple[Callable[[], bool], str], ...]:
+    """Why a part may make no difference; the first check that applies gives the reason, empty: it is accepted."""
+    given = {*description.ranges, *description.follows}
+    is_neutral = all(value == neutral_of(flat, domain) for flat, value in part.values.items())
+    return (
+        (lambda: is_neutral, "that is what it is already"),
+        (lambda: not part.is_attribute, "episodes with and without it are the same"),
+        # A value derived from it is given too: then that value carries the change.
+        (lambda: not given.isdisjoint(read_derived(make, part.values)), ""),
+        (lambda: part.name not in used, f"its episodes never look at {part.name}"),
+        (lambda: not is_same(part.with_all, part.without, MANY), ""),
+        (
+            lambda: make_with(make, part.values).action_space != make().action_space,
+            f"{part.name} says how far actions reach only when the environment is made; use action-scale",
+        ),
+    )
+
+
 def _parts(values: Mapping[str, float]) -> dict[str, dict[str, float]]:
-    """What is judged together: the entries of one remapping or of one attribute; everything else alone."""
+    """Values that are judged together: those of one remapping or of one attribute; all others alone."""
     parts: dict[str, dict[str, float]] = {}
     for flat, value in values.items():
         name, _ = split_name(flat)
@@ -112,11 +139,6 @@ def _parts(values: Mapping[str, float]) -> dict[str, dict[str, float]]:
 
 def _names(values: Mapping[str, float]) -> set[str]:
     return {split_name(flat)[0] for flat in values}
-
-
-def _has_given_heir(make: Make, part: Mapping[str, float], description: Description) -> bool:
-    """Whether something that is computed from this attribute is given too: then that one carries the change."""
-    return not {*description.ranges, *description.follows}.isdisjoint(read_derived(make, part))
 
 
 def _refuse_stale(description: Description, derived: Mapping[str, Any], used: set[str], domain: DomainSpec) -> None:

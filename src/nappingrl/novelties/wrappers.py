@@ -19,7 +19,7 @@ Env = gymnasium.Env[Any, Any]
 
 
 class _Seeded(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Has random numbers of its own, so that those of the environment stay what they were."""
+    """Draws from its own generator, so that the environment's random numbers stay the same."""
 
     def __init__(self, env: Env, seed: int = 0) -> None:
         super().__init__(env)

@@ -29,5 +29,5 @@ def episode_counts(protocol: str) -> tuple[int, int, tuple[int, ...]]:
             return least, most, after
     raise BadSpecError(
         f"unknown protocol '{protocol}'; allowed: paper, PRE+POST episodes such as 10+40, 1..40+40 for a number "
-        f"before the novelty that is drawn for each trial, or return ({RETURN}: the old world again, then the new)"
+        f"before the novelty drawn for each trial, or return ({RETURN}: the original domain again, then the novelty)"
     )

@@ -127,7 +127,7 @@ def why_not(spec: RunSpec) -> str:
 
 
 def _check(spec: RunSpec, agent: Agent, workers: int, executor: str, address: str) -> list[str]:
-    """Refuse before anything is written; returns the notes of the world and of the method."""
+    """Refuse before anything is written; returns the notes of the domain and of the method."""
     if workers < 1:
         raise BadSpecError(f"{workers} workers asked for; at least 1 is needed")
     check_name("executor", executor, EXECUTORS)

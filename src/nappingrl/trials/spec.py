@@ -1,4 +1,4 @@
-"""What an experiment is: a run and its trials, as plain records."""
+"""An experiment: a run and its trials, as plain records."""
 
 import hashlib
 from collections.abc import Mapping
@@ -76,7 +76,7 @@ class RunSpec:
 
     @property
     def novelty_names(self) -> list[str]:
-        """The novelties that its trials meet."""
+        """The novelties of its trials."""
         return list(find_domain(self.domain).novelties) if self.novelty == "all" else [self.novelty]
 
     @property
@@ -106,7 +106,7 @@ class TrialSpec:
         return f"{run.domain}/{agent}/{run.method}/{self.novelty}/{run.seed}/{self.number}-{options_hash(run)}"
 
     def stream(self, purpose: str) -> np.random.Generator:
-        """A random stream of its own for each purpose, the same for every agent and method."""
+        """A random stream per purpose, the same for every agent and method."""
         return np.random.Generator(np.random.Philox(key=self._key(purpose, 16)))
 
     def key(self, purpose: str) -> int:
@@ -114,20 +114,20 @@ class TrialSpec:
         return self._key(purpose, 8)
 
     def parameters(self) -> dict[str, float] | None:
-        """The parameters of the changed world; None where nothing changes."""
+        """The parameters after the novelty; None where nothing changes."""
         if self.novelty == "none":
             return None
         domain = self.run.domain_spec
         return domain.novelty(self.novelty).sample(self.stream("novelty"), domain.parameters, self.run.strength)
 
     def setting(self) -> Mapping[str, float] | None:
-        """The parameters of the world before the change, where they are not the defaults."""
+        """The parameters before the novelty, where they are not the defaults."""
         if self.novelty == "none":
             return None
         return self.run.domain_spec.novelty(self.novelty).setting or None
 
     def skipped(self) -> int:
-        """How many of the episodes before the novelty this trial leaves out: its first ones."""
+        """How many of the first episodes before the novelty this trial skips."""
         least, most, _ = episode_counts(self.run.protocol)
         return 0 if least == most else most - int(self.stream("protocol").integers(least, most + 1))
 

@@ -18,7 +18,7 @@ from nappingrl.errors import BadRunError
 
 MANIFEST = "manifest.json"
 ABSENT = "missing"
-"""What is wrong with a part that is not there."""
+"""The defect of a part that does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Manifest:
     n_trials: int
     n_episodes: int
     return_range: tuple[float, float] | None
-    """The least and the greatest return; None where nobody knows them."""
+    """The least and the greatest return; None: unknown."""
     solved_column: str | None
     solved_level: float | None
     command: str = ""
@@ -44,12 +44,12 @@ class Manifest:
     versions: dict[str, str] = field(default_factory=dict)
     """Python and libraries that it was started with; not part of its identity."""
     parameters: dict[str, float] = field(default_factory=dict)
-    """The world's parameters before the novelty."""
+    """The domain's parameters before the novelty."""
     action_names: list[str] = field(default_factory=list)
     role: str = "method"
     """Of the method: method, baseline, control or oracle."""
     notes: list[str] = field(default_factory=list)
-    """What the method says that a reader should know."""
+    """What a reader should know, one line each."""
 
     @property
     def label(self) -> str:

@@ -1,0 +1,68 @@
+"""What the pages list is what exists: the registry's tables, the navigation, the reference, the glossary, the paths."""
+
+import re
+from importlib import import_module
+
+import pytest
+
+from docs.pages import PAGES, ROOT, name_of
+from docs.tables import PAGE, write_tables
+from nappingrl.registry import detectors, methods
+
+DOCS = [page for page in PAGES if page.is_relative_to(ROOT / "docs")]
+SOURCES = [*(ROOT / "src").rglob("*.py"), *(page for page in PAGES if page.name != "glossary.md")]
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def first_cells(page: str) -> list[str]:
+    """The names in the first column of a page's tables."""
+    return [cell for row in re.findall(r"^\| ((?:`[\w-]+`(?:, )?)+) \|", page, re.MULTILINE) for cell in _names(row)]
+
+
+def _names(text: str) -> list[str]:
+    return re.findall(r"`([\w-]+)`", text)
+
+
+def test_tables_are_those_of_the_registry() -> None:
+    assert read(PAGE) == write_tables(), "run: python tests/docs/tables.py"
+
+
+def test_pages_name_every_detector_baseline_and_control() -> None:
+    listed = first_cells(read("docs/detectors.md"))
+    assert listed[: len(detectors.names())] == detectors.names()
+    roles = {entry.name: entry.role for entry in methods.entries() if entry.origin == "nappingrl"}
+    others = [name for name, role in roles.items() if role in ("baseline", "control") and name != "frozen"]
+    assert set(others) <= set(first_cells(read("docs/baselines.md")))
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    linked = re.findall(r"[\w/-]+\.md", read("mkdocs.yml"))
+    assert sorted(linked) == sorted(page.relative_to(ROOT / "docs").as_posix() for page in DOCS)
+
+
+def test_reference_names_exist() -> None:
+    for path in re.findall(r"^::: ([\w.]+)$", read("docs/reference.md"), re.MULTILINE):
+        module, _, name = path.rpartition(".")
+        assert hasattr(import_module(module), name), path
+
+
+@pytest.mark.parametrize("term", re.findall(r"^\| \*\*(.+)\*\* \|", read("docs/glossary.md"), re.MULTILINE))
+def test_terms_of_the_glossary_are_used(term: str) -> None:
+    used = re.compile(rf"\b{term.replace(' ', '[ _-]')}s?\b", re.IGNORECASE)
+    assert any(used.search(path.read_text(encoding="utf-8")) for path in SOURCES)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_paths_on_a_page_exist(page: object) -> None:
+    text = read(name_of(page))
+    for path in re.findall(r"`((?:src|tests|docs|examples|benchmarks)/[\w./-]+)`", text):
+        assert (ROOT / path).exists(), path
+    for name in re.findall(r"`(nappingrl(?:\.[a-z_0-9]+)+)\b", text):
+        module, _, attribute = name.rpartition(".")
+        try:
+            import_module(name)
+        except ModuleNotFoundError:
+            assert hasattr(import_module(module), attribute), name

@@ -1,6 +1,6 @@
 """The tables of docs/available.md, written from the registry.
 
-    python tests/docs/tables.py    # writes the page again
+python tests/docs/tables.py    # writes the page again
 """
 
 import re
@@ -55,7 +55,9 @@ def _agents() -> list[str]:
 
 def _methods() -> list[str]:
     rows = [[f"`{entry.name}`", entry.role, entry.about] for entry in _built_in(methods)]
-    return _section("Methods", ["method", "role", "description"], rows, "The [glossary](glossary.md) explains the roles.")
+    return _section(
+        "Methods", ["method", "role", "description"], rows, "The [glossary](glossary.md) explains the roles."
+    )
 
 
 def _options() -> list[str]:

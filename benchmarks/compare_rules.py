@@ -10,7 +10,7 @@ from typing import Any
 
 from nappingrl.agents import load, zoo_names
 from nappingrl.domains import find_domain
-from nappingrl.methods.napping.principles import RULES
+from nappingrl.methods.napping.rules import RULES
 from nappingrl.methods.napping.space import SPACES
 from nappingrl.registry import domains
 from nappingrl.report.runs import read_run

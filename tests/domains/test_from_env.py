@@ -18,7 +18,7 @@ from nappingrl.cli import main
 from nappingrl.detectors import Detector
 from nappingrl.domains import find_domain
 from nappingrl.errors import BadAgentError, BadSpecError, NappingError, UnknownNameError
-from nappingrl.methods.napping.principles import RULES
+from nappingrl.methods.napping.rules import RULES
 from nappingrl.methods.napping.space import SPACES
 from nappingrl.novelties.subject import make_env
 from nappingrl.registry import detectors

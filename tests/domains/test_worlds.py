@@ -13,7 +13,7 @@ from nappingrl.domains import find_domain
 from nappingrl.domains.base import Domain
 from nappingrl.domains.canvas import Canvas
 from nappingrl.errors import BadSpecError, UnknownNameError
-from nappingrl.methods.napping.principles import RULES
+from nappingrl.methods.napping.rules import RULES
 from nappingrl.methods.napping.space import SPACES
 from nappingrl.novelties.novelty import Novelty
 from nappingrl.registry import detectors, domains

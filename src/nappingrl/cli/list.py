@@ -10,7 +10,7 @@ from rich.table import Table
 from nappingrl.agents.zoo import agent_names
 from nappingrl.domains import find_domain
 from nappingrl.methods.base import Option
-from nappingrl.methods.napping.principles import RULES
+from nappingrl.methods.napping.rules import RULES
 from nappingrl.methods.napping.space import SPACES
 from nappingrl.registry import Entry, detectors, domains, methods
 from nappingrl.types import Defaults

@@ -3,7 +3,7 @@
 Names follow the paper: a *principle* belongs to one point of the VoronoiSet (its `site`) and to the action that the
 agent wanted when the point was added (its `key`). It is open while it has more than one candidate, closed with one.
 
-With `is_same_key` only sites with the agent's action are searched, under any rule.
+With `match_wanted` only sites with the agent's action are searched, under any rule.
 
 The four rules:
   printed   the algorithms as printed
@@ -39,12 +39,12 @@ class Principle:
 class Oracle:
     """What one trial has learned so far."""
 
-    def __init__(self, n_actions: int, rule: str, is_same_key: bool = False) -> None:
+    def __init__(self, n_actions: int, rule: str, match_wanted: bool = False) -> None:
         if rule not in ("printed", "text", "revised", "fallback"):
             raise ValueError(rule)
         self.all_actions = set(range(n_actions))
         self.rule = rule
-        self.is_same_key = is_same_key or rule == "text"
+        self.match_wanted = match_wanted or rule == "text"
         self.principles: list[Principle] = []  # in order of creation
 
     # ---- the VoronoiSet -------------------------------------------------------------------------------------------
@@ -53,7 +53,7 @@ class Oracle:
         """Index of the principle whose site is nearest (ties: the earliest), -1 if there is none."""
         found, smallest = -1, float("inf")
         for index, principle in enumerate(self.principles):
-            if self.is_same_key and principle.key != wanted:
+            if self.match_wanted and principle.key != wanted:
                 continue
             distance = sum((a - b) ** 2 for a, b in zip(model_state, principle.site, strict=True))
             if distance < smallest:

@@ -38,9 +38,9 @@ def test_candidates_by_hand() -> None:
     assert (every[:7, 1] == 9.0).all()
     assert (every[7:13, 0] == 0.5).all()
     np.testing.assert_array_equal(every[13], [1.5, 1.0])
-    sensible = around.sensible(np.array([[0.5, 9.0]], np.float32))[0]
+    sensible = around.valid_mask(np.array([[0.5, 9.0]], np.float32))[0]
     assert sensible.all()
-    assert np.flatnonzero(~around.sensible(np.array([[3.0, 9.95]], np.float32))[0]).tolist() == [1, 3, 5, 7, 9, 11]
+    assert np.flatnonzero(~around.valid_mask(np.array([[3.0, 9.95]], np.float32))[0]).tolist() == [1, 3, 5, 7, 9, 11]
     assert around.names[0] == "as wanted"
     assert around.names[3] == "as wanted, plus 2 in dimension 0"
     assert around.names[8] == "as wanted, minus 2.5 in dimension 1"

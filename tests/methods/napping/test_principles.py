@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from methods.napping.pseudo_code import Oracle
-from nappingrl.methods.napping.principles import RULES, Principles
+from nappingrl.methods.napping.principles import Principles
+from nappingrl.methods.napping.rules import RULES
 
 Ints = npt.NDArray[np.int64]
 Table = dict[str, npt.NDArray[np.generic]]
@@ -170,7 +171,7 @@ def play(
     rows: Sequence[int] | None = None,
     oracles: dict[int, Oracle] | None = None,
     backwards: bool = False,
-    is_same_key: bool = False,
+    match_wanted: bool = False,
 ) -> tuple[dict[int, list[tuple[int, int]]], dict[int, Table]]:
     """The (action, region) pairs and the final table of each trial, played together.
 
@@ -180,10 +181,10 @@ def play(
     rows = list(range(scenario.n)) if rows is None else list(rows)
     place = {row: i for i, row in enumerate(rows)}  # where a trial is kept
     n_actions = scenario.n_actions
-    principles = Principles(len(rows), n_actions, scenario.dim, rule=rule, is_same_key=is_same_key)
+    principles = Principles(len(rows), n_actions, scenario.dim, rule=rule, match_wanted=match_wanted)
     principles.start(as_rows(list(place.values())), as_keys([scenario.keys[row] for row in rows]))
     if oracles is not None:
-        oracles.update({row: Oracle(n_actions, rule, is_same_key) for row in rows})
+        oracles.update({row: Oracle(n_actions, rule, match_wanted) for row in rows})
     seen: dict[int, list[tuple[int, int]]] = {row: [] for row in rows}
 
     for batch in scenario.batches:
@@ -191,7 +192,7 @@ def play(
         if restarts:
             principles.start(as_rows([place[row] for row, _ in restarts]), as_keys([key for _, key in restarts]))
             if oracles is not None:
-                oracles.update({row: Oracle(n_actions, rule, is_same_key) for row, _ in restarts})
+                oracles.update({row: Oracle(n_actions, rule, match_wanted) for row, _ in restarts})
         moves = [move for move in batch.moves if move.row in place]
         if backwards:
             moves.reverse()
@@ -274,13 +275,13 @@ def test_agrees_with_the_oracle_over_long_trials(rule: str, n_actions: int) -> N
 @settings(FEW, max_examples=20)
 @given(scenario=scenarios())
 def test_same_key_search_agrees_with_the_oracle(rule: str, scenario: Scenario) -> None:
-    play(scenario, rule, oracles={}, is_same_key=True)
+    play(scenario, rule, oracles={}, match_wanted=True)
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_same_key_search_agrees_with_the_oracle_over_long_trials(rule: str) -> None:
     scenario = random_scenario(1, 3, n_batches=400)
-    seen, _ = play(scenario, rule, oracles={}, is_same_key=True)
+    seen, _ = play(scenario, rule, oracles={}, match_wanted=True)
     assert (seen == play(scenario, rule)[0]) == (rule == "text"), "the prose searches so anyway"
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from nappingrl.methods.napping_ucb.cells import FIRST, OTHERS, Cells
+from nappingrl.methods.napping_ucb.cells import PRIOR_WEIGHT, SHARED_WEIGHT, Cells
 
 N_ACTIONS = 4
 ORDER = list(range(N_ACTIONS))
@@ -185,10 +185,10 @@ def by_hand(one: One, history: list[tuple[int, float]], explore: float) -> int:
     noise = math.sqrt(squares / freedom) if freedom else 0.0
     worth, bound = {}, {}
     for a, v in scores.items():
-        together = (FIRST * threshold + sum(v)) / (FIRST + len(v))
-        keyed = (OTHERS * together + sum(v)) / (OTHERS + len(v))
-        worth[a] = (OTHERS * keyed + sum(v)) / (OTHERS + len(v))
-        bonus = explore * noise * math.sqrt(math.log(1 + len(history)) / (len(v) + OTHERS)) if v else 0.0
+        together = (PRIOR_WEIGHT * threshold + sum(v)) / (PRIOR_WEIGHT + len(v))
+        keyed = (SHARED_WEIGHT * together + sum(v)) / (SHARED_WEIGHT + len(v))
+        worth[a] = (SHARED_WEIGHT * keyed + sum(v)) / (SHARED_WEIGHT + len(v))
+        bonus = explore * noise * math.sqrt(math.log(1 + len(history)) / (len(v) + SHARED_WEIGHT)) if v else 0.0
         is_unproven = a == 0 and not any(score < threshold for score in v)
         worth[a] = max(worth[a], threshold) if is_unproven else worth[a]
         bound[a] = worth[a] + bonus

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from nappingrl.methods.napping_ucb.threshold import FEWEST, HELD_BACK, REMEMBERED, Calibration
+from nappingrl.methods.napping_ucb.threshold import HELD_OUT_EPISODES, MAX_SCORES, MIN_SCORES, Calibration
 from nappingrl.score import Score
 
 ROW = np.array([0])
@@ -24,7 +24,7 @@ def make(threshold: float = 0.0, supremum: float = inf, false_rate: float = 0.05
 
 def episode(calibration: Calibration, scores: Scores) -> None:
     for score in scores:
-        calibration.watch(ROW, np.array([score]))
+        calibration.record(ROW, np.array([score]))
     calibration.end_episode(ROW, KNOWN)
 
 
@@ -35,7 +35,7 @@ def one_by_one(calibration: Calibration, scores: Scores) -> None:
 
 
 def hold_back(calibration: Calibration, score: float = -1e6) -> None:
-    one_by_one(calibration, [score] * HELD_BACK)
+    one_by_one(calibration, [score] * HELD_OUT_EPISODES)
 
 
 def judge(calibration: Calibration, scores: Scores, supremum: float = inf, seed: int = 0) -> list[bool]:
@@ -54,7 +54,7 @@ def test_the_threshold_is_the_quantile_of_what_the_agent_scored():
     calibration = make(supremum=1000.0)
     one_by_one(calibration, np.arange(1.0, 101.0))
     hold_back(calibration)
-    calibration.settle(0)
+    calibration.calibrate(0)
     assert threshold(calibration) == 5.0
     assert judge(calibration, [4.9, 5.1, 100.0]) == [True, False, False]
 
@@ -67,29 +67,29 @@ def test_in_the_unchanged_world_the_stated_share_of_steps_fails(rate, draw):
     calibration = make(supremum=9.0, false_rate=rate)
     one_by_one(calibration, scores[:2000])
     hold_back(calibration)
-    calibration.settle(0)
+    calibration.calibrate(0)
     assert np.mean(judge(calibration, scores[2000:])) == pytest.approx(rate, abs=0.3 * rate + 0.004)
 
 
 @settings(max_examples=20, deadline=None)
 @given(
-    st.lists(st.sampled_from([-1.0, 0.0, 0.25, 1.0]), min_size=FEWEST, max_size=120),
+    st.lists(st.sampled_from([-1.0, 0.0, 0.25, 1.0]), min_size=MIN_SCORES, max_size=120),
     st.sampled_from([0.02, 0.05, 0.3]),
 )
 def test_the_scores_it_was_made_from_fail_no_more_often_than_stated(scores, rate):
     calibration = make(supremum=1.0, false_rate=rate)
     one_by_one(calibration, scores)
     hold_back(calibration)
-    calibration.settle(0)
+    calibration.calibrate(0)
     means = [np.mean(judge(calibration, scores, 1.0, seed)) for seed in range(8)]
     assert np.mean(means) <= rate + 4 * np.sqrt(rate / (8 * len(scores)))
 
 
 def test_a_score_that_was_always_the_same_is_the_threshold_and_never_fails():
     calibration = make(threshold=-5.0)
-    one_by_one(calibration, [2.0] * FEWEST)
+    one_by_one(calibration, [2.0] * MIN_SCORES)
     hold_back(calibration, 2.0)
-    calibration.settle(0)
+    calibration.calibrate(0)
     assert judge(calibration, [2.0] * 30) == [False] * 30
     assert threshold(calibration) == pytest.approx(2.0)
     assert judge(calibration, [1.0]) == [True]
@@ -99,35 +99,35 @@ def test_the_supremum_never_fails():
     calibration = make(supremum=1.0)
     one_by_one(calibration, [-1.0] + [1.0] * 99)
     hold_back(calibration)
-    calibration.settle(0)
+    calibration.calibrate(0)
     assert judge(calibration, [1.0, 0.9] * 20, 1.0) == [False, True] * 20
 
 
-@pytest.mark.parametrize(("n", "expected"), [(FEWEST - 1, -7.0), (FEWEST, 3.0)])
+@pytest.mark.parametrize(("n", "expected"), [(MIN_SCORES - 1, -7.0), (MIN_SCORES, 3.0)])
 def test_with_too_few_scores_the_score_s_own_threshold_is_taken(n, expected):
     calibration = make(threshold=-7.0, supremum=9.0)
     one_by_one(calibration, [3.0] * n)
     hold_back(calibration)
-    calibration.settle(0)
+    calibration.calibrate(0)
     assert threshold(calibration) == expected
 
 
 def test_episodes_that_may_be_of_the_other_world_are_left_out_and_so_is_the_unfinished_one():
     calibration = make(supremum=9.0)
     episode(calibration, [3.0] * 60)
-    for _ in range(HELD_BACK):
+    for _ in range(HELD_OUT_EPISODES):
         episode(calibration, [-1.0] * 500)
-    calibration.watch(ROW, np.array([-2.0]))
-    calibration.settle(0)
+    calibration.record(ROW, np.array([-2.0]))
+    calibration.calibrate(0)
     assert threshold(calibration) == 3.0
 
 
 def test_only_the_latest_scores_are_remembered():
     calibration = make(supremum=9.0)
     one_by_one(calibration, [5.0] * 300)
-    episode(calibration, [3.0] * (REMEMBERED - HELD_BACK))
+    episode(calibration, [3.0] * (MAX_SCORES - HELD_OUT_EPISODES))
     hold_back(calibration)
-    calibration.settle(0)
+    calibration.calibrate(0)
     assert threshold(calibration) == 3.0
 
 
@@ -135,7 +135,7 @@ def test_bad_now_is_not_failing_unless_it_is_bad_of_late():
     calibration = make(supremum=9.0)
     one_by_one(calibration, [0.0] * 100)
     hold_back(calibration)
-    calibration.settle(0)
+    calibration.calibrate(0)
 
     def fails(score: float) -> bool:
         return bool(calibration.judge(ROW, np.array([score]), 9.0, np.ones(1))[0])
@@ -155,7 +155,7 @@ def test_a_score_without_a_supremum_has_no_unit(scale, seed):
         calibration = make()
         one_by_one(calibration, scores)
         hold_back(calibration)
-        calibration.settle(0)
+        calibration.calibrate(0)
         verdicts.append(judge(calibration, (scores[:80] - 0.5) * factor))
     assert verdicts[0] == verdicts[1]
     assert any(verdicts[0])

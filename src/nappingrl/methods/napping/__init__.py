@@ -12,7 +12,8 @@ from nappingrl.errors import BadSpecError
 from nappingrl.methods.base import Method, MethodInfo, Option
 from nappingrl.methods.contexts import ContextMemory, Learned
 from nappingrl.methods.napping.candidates import LocalCandidates
-from nappingrl.methods.napping.principles import RULES, Principles
+from nappingrl.methods.napping.principles import Principles
+from nappingrl.methods.napping.rules import RULES
 from nappingrl.methods.napping.space import SPACES, Space
 from nappingrl.types import Actions, Decision, Flags, Keys, Observations, Rows, Transition
 
@@ -86,8 +87,8 @@ class Napping(Method):
             return decision.actions
         points = self._space.points(observations, decision)
         if self.local is not None:
-            as_wanted, sensible = np.zeros(len(rows), np.int64), self.local.sensible(decision.actions)
-            self._chosen[rows], self._regions[rows] = self.principles.select(rows, points, as_wanted, None, sensible)
+            as_wanted, valid = np.zeros(len(rows), np.int64), self.local.valid_mask(decision.actions)
+            self._chosen[rows], self._regions[rows] = self.principles.select(rows, points, as_wanted, None, valid)
             return self.local.take(decision.actions, self._chosen[rows])
         order, mask = self._order(decision), self.mask(observations)
         actions, self._regions[rows] = self.principles.select(rows, points, decision.actions, order, mask)

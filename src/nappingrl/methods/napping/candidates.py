@@ -1,4 +1,4 @@
-"""Principles for agents whose actions are numbers: a few other actions around the one that the agent wants."""
+"""Candidates for agents with continuous actions: a few alternatives around the wanted action."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,63 +9,65 @@ from numpy.typing import NDArray
 from nappingrl.explain import AS_WANTED
 from nappingrl.types import Actions, DomainSpec
 
-SHARES = (0.25, -0.25, 0.5, -0.5, 1.0, -1.0)
-"""How far candidates are from the agent's action, as shares of the range of each number."""
-SAME = 0.01
-"""Actions that differ by no more than this share of the range are about the same."""
+OFFSETS = (0.25, -0.25, 0.5, -0.5, 1.0, -1.0)
+"""Distances of candidates from the wanted action, as shares of the range of each dimension."""
+TOLERANCE = 0.01
+"""Actions that differ by at most this share of the range in every dimension count as the same."""
 
 
 class LocalCandidates:
-    """A numbered list of actions for every wanted action: itself, moved along each number, and mirrored.
+    """A numbered list of candidates for every wanted action, clipped to the box of actions.
 
-    Number 0 is the action as the agent wants it, the last one is mirrored at the middle of the box, and all are
-    clipped to the box. Those that are clipped to about the wanted action make no sense.
+    Number 0 is the wanted action. Then it is moved along each dimension by every offset. The last candidate is the
+    wanted action mirrored at the centre of the box.
 
     Examples:
-        >>> around = LocalCandidates(np.array([-2.0]), np.array([2.0]))
-        >>> around.all_of(np.array([[1.5]]))[0, :, 0].tolist()
+        >>> candidates = LocalCandidates(np.array([-2.0]), np.array([2.0]))
+        >>> candidates.all_of(np.array([[1.5]]))[0, :, 0].tolist()
         [1.5, 2.0, 0.5, 2.0, -0.5, 2.0, -2.0, -1.5]
-        >>> around.names[1], around.sensible(np.array([[2.0]]))[0, 1]
+        >>> candidates.names[1], candidates.valid_mask(np.array([[2.0]]))[0, 1]
         ('as wanted, plus 1 in dimension 0', np.False_)
     """
 
     def __init__(self, low: NDArray[Any], high: NDArray[Any]) -> None:
-        self._low, self._high = low.astype(np.float32), high.astype(np.float32)
-        moves = [(i, share * (high[i] - low[i])) for i in range(len(low)) for share in SHARES]
-        self._offsets = np.zeros((len(moves) + 1, len(low)), np.float32)
-        for number, (i, offset) in enumerate(moves, 1):
-            self._offsets[number, i] = offset
-        words = [f"{AS_WANTED}, {'plus' if by > 0 else 'minus'} {abs(by):g} in dimension {i}" for i, by in moves]
-        self.names = (AS_WANTED, *words, "mirrored")
+        self._low = low.astype(np.float32)
+        self._high = high.astype(np.float32)
+        moves = [(dim, offset * (high[dim] - low[dim])) for dim in range(len(low)) for offset in OFFSETS]
+        self._moves = np.zeros((len(moves) + 1, len(low)), np.float32)
+        for number, (dim, by) in enumerate(moves, 1):
+            self._moves[number, dim] = by
+        names = [f"{AS_WANTED}, {'plus' if by > 0 else 'minus'} {abs(by):g} in dimension {dim}" for dim, by in moves]
+        self.names = (AS_WANTED, *names, "mirrored")
         self.n = len(self.names)
 
     def all_of(self, wanted: Actions) -> NDArray[np.float32]:
         """All candidates (m, n, k) of the wanted actions (m, k)."""
+        moved = wanted[:, None] + self._moves
         mirrored = (self._low + self._high) - wanted[:, None]
-        moved = np.concatenate([wanted[:, None] + self._offsets, mirrored], axis=1)
-        every: NDArray[np.float32] = np.clip(moved, self._low, self._high).astype(np.float32)
-        return every
+        candidates: NDArray[np.float32] = np.clip(
+            np.concatenate([moved, mirrored], axis=1), self._low, self._high
+        ).astype(np.float32)
+        return candidates
 
-    def sensible(self, wanted: Actions) -> NDArray[np.bool_]:
-        """Which candidates (m, n) are another action than the wanted one; that one itself makes sense too."""
-        apart = np.abs(self.all_of(wanted) - wanted[:, None])
-        is_apart = (apart > SAME * (self._high - self._low)).any(axis=2)
-        is_sensible: NDArray[np.bool_] = np.logical_or(is_apart, np.arange(self.n) == 0)
-        return is_sensible
+    def valid_mask(self, wanted: Actions) -> NDArray[np.bool_]:
+        """Which candidates (m, n) differ from the wanted action; number 0 is always valid."""
+        difference = np.abs(self.all_of(wanted) - wanted[:, None])
+        is_other = (difference > TOLERANCE * (self._high - self._low)).any(axis=2)
+        is_valid: NDArray[np.bool_] = np.logical_or(is_other, np.arange(self.n) == 0)
+        return is_valid
 
     def take(self, wanted: Actions, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
         """The candidates (m, k) with these numbers (m,)."""
-        taken: NDArray[np.float32] = self.all_of(wanted)[np.arange(len(numbers)), numbers]
-        return taken
+        actions: NDArray[np.float32] = self.all_of(wanted)[np.arange(len(numbers)), numbers]
+        return actions
 
     def number_of(self, wanted: Actions, executed: Actions, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Which candidate (m,) an executed action is: the chosen one if it fits, else the nearest."""
-        every = self.all_of(wanted)
-        distances = np.abs(every - executed[:, None]).sum(axis=2)
-        fits = distances[np.arange(len(chosen)), chosen] == 0
-        return np.where(fits, chosen, distances.argmin(axis=1))
+        """The number (m,) of the candidate that was executed: the chosen one if it matches, otherwise the nearest."""
+        distances = np.abs(self.all_of(wanted) - executed[:, None]).sum(axis=2)
+        matches = distances[np.arange(len(chosen)), chosen] == 0
+        return np.where(matches, chosen, distances.argmin(axis=1))
 
 
-def choice_names(facts: DomainSpec) -> Sequence[str]:
-    """What principles choose among in a world, in words: its actions, or the local candidates."""
-    return facts.action_names if facts.n_actions else LocalCandidates(facts.action_low, facts.action_high).names
+def choice_names(spec: DomainSpec) -> Sequence[str]:
+    """Names of the choices of a principle: the actions of the domain, or the local candidates."""
+    return spec.action_names if spec.n_actions else LocalCandidates(spec.action_low, spec.action_high).names

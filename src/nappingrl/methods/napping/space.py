@@ -1,4 +1,4 @@
-"""Where regions live: the agent's embedding, or the standardised observation."""
+"""The space of the regions: the agent's embedding, or the standardised observation."""
 
 import math
 
@@ -11,11 +11,11 @@ from nappingrl.types import Decision, DomainSpec, Observations
 
 SPACES = ("embedding", "raw")
 MAX_SITUATION = 256
-"""Observations with more numbers (images) are not kept with the regions."""
+"""Larger observations (images) are not stored with the regions."""
 
 
 class Space:
-    """The points of one agent in one domain."""
+    """Maps observations and decisions of one agent to points."""
 
     def __init__(self, agent: Agent, domain: DomainSpec, space: str) -> None:
         self._centre, self._scale = domain.centre, domain.scale
@@ -23,20 +23,20 @@ class Space:
         shape = domain.observation_low.shape
         observation_dim = math.prod(shape) if shape else 0
         if not self._is_raw and not agent.embedding_dim:
-            raise BadAgentError(f"agent {agent.name} has no embedding; space 'embedding' needs one, use space='raw'")
+            raise BadAgentError(f"agent {agent.name} has no embedding; space='embedding' needs one; use space='raw'")
         if self._is_raw and not observation_dim:
-            raise BadSpecError("space 'raw' needs observations that are one array; use space='embedding'")
+            raise BadSpecError("space='raw' needs observations that are a single array; use space='embedding'")
         self.dim = observation_dim if self._is_raw else agent.embedding_dim
         self.situation_dim = observation_dim if observation_dim <= MAX_SITUATION else 0
-        """Numbers of an observation that is kept with a region; 0: none is."""
+        """Length of the observations stored with the regions; 0: none are."""
 
     def points(self, observations: Observations, decision: Decision) -> NDArray[np.float32]:
-        """Where m observations lie, (m, dim)."""
+        """Points of m observations, (m, dim)."""
         if not self._is_raw:
             return decision.model_states
         centred = (observations - self._centre) / self._scale
         return centred.reshape(len(observations), -1).astype(np.float32)
 
     def situations(self, observations: Observations) -> Observations | None:
-        """The observations as they are kept."""
+        """The observations as stored with the regions, (m, situation_dim); None if they are not."""
         return observations.reshape(len(observations), -1) if self.situation_dim else None

@@ -69,7 +69,7 @@ class NappingUcb(Method):
         self._at[rows] = -1
         for row, world in zip(rows.tolist(), contexts.tolist(), strict=True):
             if self.contexts.current[row] == 0:
-                self.calibration.settle(row)
+                self.calibration.calibrate(row)
             self.contexts.enter(row, world)
 
     def act(self, rows: Rows, observations: Observations, decision: Decision) -> Actions:
@@ -94,7 +94,7 @@ class NappingUcb(Method):
         t, scores = transition, self.scores_of(transition)
         known = self.contexts.current[rows] == 0
         if known.any():
-            self.calibration.watch(rows[known], scores[known])
+            self.calibration.record(rows[known], scores[known])
         if not detected.any():
             return
         points = self._space.points(t.observations, t.decision)[detected]

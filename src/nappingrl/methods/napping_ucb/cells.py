@@ -1,24 +1,24 @@
-"""Cells with statistics: how each action has scored in each Voronoi cell, and what cells learn from one another.
+"""Cells with statistics: how each action scored in each Voronoi cell, and what cells learn from one another.
 
 A cell is a site (`methods/voronoi`) with the action the agent wanted there. It keeps visits and mean score of every
-action. What an action is worth in a cell is estimated in three steps, each the prior of the next:
+action. The expected score of an action in a cell is estimated in three steps, each the prior of the next:
 
-    shared = (FIRST threshold + sum of a's scores)           / (FIRST + how often a was executed)
-    keyed  = (OTHERS shared   + its sum where w was wanted)  / (OTHERS + how often, where w was wanted)
-    worth  = (OTHERS keyed    + visits * mean in the cell)   / (OTHERS + visits)
+    trial    = (PRIOR_WEIGHT threshold + sum of its scores)       / (PRIOR_WEIGHT + its count)
+    wanted   = (SHARED_WEIGHT trial    + sum where w was wanted)  / (SHARED_WEIGHT + count where w was wanted)
+    estimate = (SHARED_WEIGHT wanted   + visits * mean in cell)   / (SHARED_WEIGHT + visits)
 
-so that a new cell begins with what was learned elsewhere, and an action that nobody has tried counts as just good
-enough. Chosen is the greatest worth, of equals the first in the agent's own order (or the world's, where it has one);
-actions that were tried in the cell get the bonus of an upper confidence bound,
+So a new cell starts with the experience of the others, and an untried action counts as just good enough. The cell
+chooses the highest estimate; ties go to the first action in the agent's order of preference (or the domain's order,
+if it has one). Actions tried in the cell get the bonus of an upper confidence bound,
 
-    explore * noise * sqrt(log(1 + visits of the cell) / (visits + OTHERS)),
+    explore * noise * sqrt(log(1 + visits of the cell) / (visits + SHARED_WEIGHT)),
 
-noise being the spread of scores within (cell, action). The agent's own action counts as good enough until it has failed
-in the cell and had its `min_visits` there, so that without a failure no untried action gets a chance; and it is kept
-unless the other one is better by more than the noise of its mean.
+where noise is the standard deviation of scores within (cell, action). The wanted action counts as good enough until it
+has failed in the cell and has `min_visits` there, so without a failure no untried action is chosen. It is also kept
+unless the other action is better by more than the noise of its mean.
 
-A cell is made where the nearest one belongs to another action, and where an action scores below the threshold and
-clearly below its mean in the cell. All works on a batch of trials; what happens in one does not depend on the others.
+A new cell is created where the nearest one was created for another action, and where an action scores below the
+threshold and clearly below its mean in the cell. Everything works on a batch of trials; trials are independent.
 """
 
 import math
@@ -28,38 +28,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl._build import kernel
-from nappingrl.methods.voronoi.sites import PAGE, Plots, Sites, add_site, grown, nearest
+from nappingrl.methods.napping_ucb.store import Cell, CellStore, StoreView, TrialStats, cell_at, new_cell
+from nappingrl.methods.voronoi.nearest import nearest
 from nappingrl.types import Actions, Flags, Floats, ModelStates, Observations, Rows
 
-FIRST, OTHERS = 1.0, 0.5
-"""Visits that the threshold, and the experience of other cells, count as."""
+PRIOR_WEIGHT = 1.0
+"""Number of visits that the threshold counts as."""
+SHARED_WEIGHT = 0.5
+"""Number of visits that the experience of other cells counts as."""
+_NO_MASK = np.zeros((0, 0), np.bool_)
 
 
-class Arms(NamedTuple):
-    """The actions of each cell. All arrays are (pool, PAGE, ...), like the sites."""
-
-    counts: NDArray[np.int64]
-    """(..., actions): how often each was executed in the cell."""
-    means: NDArray[np.float64]
-    """(..., actions): their mean scores."""
-    has_failed: NDArray[np.bool_]
-    """Whether the agent's own action has failed in the cell."""
-    situation: NDArray[np.float32]
-    """The observation at creation, so that a cell can be read."""
-
-
-class Shared(NamedTuple):
-    """What the cells of a trial know together. All arrays are (n, ...)."""
-
-    counts: NDArray[np.float64]
-    """(n, actions): how often each was executed."""
-    sums: NDArray[np.float64]
-    """(n, actions): the sums of their scores."""
-    keyed_counts: NDArray[np.float64]
-    """(n, wanted, actions)."""
-    keyed_sums: NDArray[np.float64]
-    noise: NDArray[np.float64]
-    """(n, 2): degrees of freedom and sum of squares within (cell, action)."""
+class _Options(NamedTuple):
+    min_visits: int
+    explore: float
 
 
 class Cells:
@@ -68,220 +50,220 @@ class Cells:
     def __init__(
         self, n: int, n_actions: int, dim: int, situation_dim: int = 0, min_visits: int = 1, explore: float = 0.2
     ) -> None:
-        self.n_actions, self._min_visits, self._explore = n_actions, min_visits, explore
-        self._sites = Sites(n, dim)
-        pool, a = self._sites.pool, n_actions
-        self._arms = Arms(
-            counts=np.zeros((pool, PAGE, a), np.int64),
-            means=np.zeros((pool, PAGE, a)),
-            has_failed=np.zeros((pool, PAGE), np.bool_),
-            situation=np.zeros((pool, PAGE, situation_dim), np.float32),
-        )
-        self._shared = Shared(
-            np.zeros((n, a)), np.zeros((n, a)), np.zeros((n, a, a)), np.zeros((n, a, a)), np.zeros((n, 2))
-        )
+        self._options = _Options(min_visits, explore)
+        self._store = CellStore(n, n_actions, dim, situation_dim)
 
     @property
     def n_cells(self) -> NDArray[np.int64]:
-        """How many cells each trial has, (n,)."""
-        return self._sites.plots.n_sites
+        """Number of cells of each trial, (n,)."""
+        return self._store.n_cells
 
     def forget(self, rows: Rows) -> None:
-        """Drop all that these trials have learned."""
-        self._sites.clear(rows)
-        for array in self._shared:
-            array[rows] = 0
+        """Drop everything these trials have learned."""
+        self._store.clear(rows)
 
     def select(
         self, rows: Rows, points: ModelStates, wanted: Actions, order: Actions, thresholds: Floats,
         mask: NDArray[np.bool_] | None = None,
     ) -> tuple[Actions, Rows]:  # fmt: skip
-        """The actions to execute, and the cell each was taken from (-1: none).
+        """The actions to execute, and the cell of each (-1: none).
 
-        `order` (m, n_actions) decides between equals; `mask` (m, n_actions) leaves out actions that make no sense now;
-        where none is left the wanted action is taken.
+        `order` (m, n_actions) breaks ties. Actions that `mask` (m, n_actions) excludes are never chosen; if none
+        remains, the wanted action is.
         """
         actions, cells = wanted.copy(), np.full(len(rows), -1)
-        _select(
-            self._sites.plots, self._arms, self._shared, rows, points, wanted, order, thresholds,
-            _NO_MASK if mask is None else mask, self._min_visits, self._explore, actions, cells,
-        )  # fmt: skip
+        mask = _NO_MASK if mask is None else mask
+        _select(self._store.view, self._options, rows, points, wanted, order, mask, thresholds, actions, cells)
         return actions, cells
 
     def update(
         self, rows: Rows, points: ModelStates, wanted: Actions, executed: Actions, cells: Rows, scores: Floats,
         thresholds: Floats, fails: Flags, situations: Observations | None = None,
     ) -> None:  # fmt: skip
-        """Learn from the scores of the executed actions; `cells` are those that `select` found."""
-        self._sites.make_room(rows)
-        self._grow()
+        """Learn from the scores of the executed actions, in the cells that `select` returned."""
         if situations is None:
-            situations = np.zeros((len(rows), self._arms.situation.shape[2]), np.float32)
-        created = _update(
-            self._sites.plots, self._arms, self._shared, rows, points, wanted, executed, cells, scores,
-            thresholds, fails, situations,
-        )  # fmt: skip
-        self._sites.after_growth(created)
+            situations = np.zeros((len(rows), self._store.situation_dim), np.float32)
+        self._store.reserve(rows)
+        n_created = _update(
+            self._store.view, rows, points, wanted, executed, cells, scores, thresholds, fails, situations
+        )
+        self._store.maybe_refit_index(n_created)
 
     def n_open(self, rows: Rows, thresholds: Floats) -> NDArray[np.int64]:
-        """How many cells of each row know no action that is good enough and have some left to try."""
-        found = np.zeros(len(rows), np.int64)
-        _count_open(self._sites.plots, self._arms, rows, thresholds, found)
-        return found
+        """Number of cells of each row without a good enough action but with untried ones, (m,)."""
+        counts = np.zeros(len(rows), np.int64)
+        _count_open(self._store.view, rows, thresholds, counts)
+        return counts
 
     def table(self, row: int, threshold: float) -> dict[str, NDArray[Any]]:
-        """The cells of one trial in the order of creation: the names of `Principles.table`, and the statistics."""
-        at, plots = self._sites.addresses(row), self._sites.plots
-        counts, means = self._arms.counts[at], self._arms.means[at]
+        """The cells of one trial in order of creation: the columns of `Principles.table`, and the statistics."""
+        cells = self._store.cells(row)
+        counts, means = cells["counts"], cells["means"]
         tested = counts > 0
-        tried = np.where(tested, means, -np.inf)
-        best, best_action = tried.max(axis=1, initial=-np.inf), tried.argmax(axis=1) if len(tried) else _NO_ACTIONS
+        tested_means = np.where(tested, means, -np.inf)
+        best, best_action = tested_means.max(axis=1), tested_means.argmax(axis=1)
         is_open = (best < threshold) & ~tested.all(axis=1)
-        closed = np.arange(self.n_actions) == best_action[:, None]
+        is_best = np.arange(counts.shape[1]) == best_action[:, None]
         return {
-            "site": plots.site[at], "wanted": plots.wanted[at],
-            "candidates": np.where(is_open[:, None], ~tested, closed), "tested": tested,
-            "best": best, "best_action": best_action, "visits": counts.sum(axis=1),
-            "situation": self._arms.situation[at], "counts": counts, "means": means,
-        }  # fmt: skip
+            "site": cells["site"],
+            "wanted": cells["wanted"],
+            "candidates": np.where(is_open[:, None], ~tested, is_best),
+            "tested": tested,
+            "best": best,
+            "best_action": best_action,
+            "visits": counts.sum(axis=1),
+            "situation": cells["situation"],
+            "counts": counts,
+            "means": means,
+        }
 
     def state(self, row: int) -> dict[str, NDArray[Any]]:
-        """All that one trial has learned, as named arrays."""
-        at, plots = self._sites.addresses(row), self._sites.plots
-        cells: dict[str, NDArray[Any]] = {"site": plots.site[at], "wanted": plots.wanted[at]}
-        cells |= {f"arms.{name}": array[at] for name, array in self._arms._asdict().items()}
-        return cells | {f"shared.{name}": array[row].copy() for name, array in self._shared._asdict().items()}
+        """Everything one trial has learned, as named arrays."""
+        return self._store.state(row)
 
     def restore(self, row: int, state: dict[str, NDArray[Any]]) -> None:
-        """Put back what `state` gave."""
-        self.forget(np.array([row]))
-        self._sites.put(row, state["site"], state["wanted"])
-        self._grow()
-        at = self._sites.addresses(row)
-        for name, array in self._arms._asdict().items():
-            array[at] = state[f"arms.{name}"]
-        for name, array in self._shared._asdict().items():
-            array[row] = state[f"shared.{name}"]
-
-    def _grow(self) -> None:
-        self._arms = grown(self._arms, self._sites.pool)
+        """Replace everything one trial has learned with a `state`."""
+        self._store.restore(row, state)
 
 
-_NO_MASK = np.zeros((0, 0), np.bool_)
-_NO_ACTIONS = np.zeros(0, np.int64)
-
-
-# ------------------------------------------------------------------------------------------------------- the choice
+# ----------------------------------------------------------------------------------------------------------- choice
 
 
 @kernel()
 def _select(
-    plots: Plots, arms: Arms, shared: Shared, rows: Rows, points: ModelStates, wanted: Actions, order: Actions,
-    thresholds: Floats, mask: NDArray[np.bool_], min_visits: int, explore: float, actions: Actions, cells: Rows,
+    store: StoreView, options: _Options, rows: Rows, points: ModelStates, wanted: Actions, order: Actions,
+    mask: NDArray[np.bool_], thresholds: Floats, actions: Actions, cells: Rows,
 ) -> None:  # fmt: skip
+    allowed = np.ones(order.shape[1], np.bool_)
     for m in range(rows.shape[0]):
-        row, own = rows[m], wanted[m]
-        i = nearest(plots, row, points[m], -1)
-        if i < 0:
-            continue
-        page, j = plots.pages[row, i // PAGE], i % PAGE
-        if plots.wanted[page, j] != own:
-            continue
-        cells[m] = i
-        counts, means = arms.counts[page, j], arms.means[page, j]
-        noise, spread = _noise(shared, row), math.log(1.0 + counts.sum())
-        chosen, greatest, worth, own_worth = -1, -math.inf, -math.inf, -math.inf
-        for place in range(order.shape[1]):
-            a = order[m, place]
-            if mask.shape[0] and not mask[m, a]:
-                continue
-            value = _worth(shared, row, own, a, counts[a], means[a], thresholds[m])
-            if a == own and (counts[a] < min_visits or not arms.has_failed[page, j]):
-                value = max(value, thresholds[m])
-            if a == own and counts[a] >= min_visits:
-                own_worth = value
-            bonus = explore * noise * math.sqrt(spread / (counts[a] + OTHERS)) if counts[a] else 0.0
-            if value + bonus > greatest:
-                chosen, greatest, worth = a, value + bonus, value
-        if chosen < 0:
-            continue
-        # Back to the agent's own action unless the other is better by more than noise.
-        is_noise = counts[chosen] >= min_visits and worth - own_worth <= noise / math.sqrt(counts[chosen])
-        actions[m] = own if is_noise else chosen
+        row = rows[m]
+        index = nearest(store.sites, row, points[m], -1)
+        if index < 0:
+            continue  # no cells yet
+        cell = cell_at(store, row, index)
+        if cell.wanted[0] != wanted[m]:
+            continue  # the cell belongs to another action
+        cells[m] = index
+        if mask.shape[0]:
+            allowed = mask[m]
+        actions[m] = _choose(cell, store.trials, row, order[m], allowed, thresholds[m], options)
 
 
 @kernel()
-def _worth(shared: Shared, row: int, own: int, a: int, count: int, mean: float, threshold: float) -> float:
-    """What an action is expected to score in a cell."""
-    together = (FIRST * threshold + shared.sums[row, a]) / (FIRST + shared.counts[row, a])
-    keyed = (OTHERS * together + shared.keyed_sums[row, own, a]) / (OTHERS + shared.keyed_counts[row, own, a])
-    return float((OTHERS * keyed + count * mean) / (OTHERS + count))
+def _choose(
+    cell: Cell, trials: TrialStats, row: int, order: Actions, allowed: NDArray[np.bool_], threshold: float,
+    options: _Options,
+) -> int:  # fmt: skip
+    """The allowed action with the highest bound, or the wanted one if the difference may be noise."""
+    wanted, noise, log_visits = cell.wanted[0], _noise(trials, row), math.log(1.0 + cell.counts.sum())
+    chosen, highest = -1, -math.inf
+    for a in order:
+        if allowed[a]:
+            bound = _estimate(cell, trials, row, a, threshold, options.min_visits)
+            if cell.counts[a]:
+                bound += options.explore * noise * math.sqrt(log_visits / (cell.counts[a] + SHARED_WEIGHT))
+            if bound > highest:
+                chosen, highest = a, bound
+    if chosen < 0:
+        return int(wanted)
+    if allowed[wanted] and min(cell.counts[wanted], cell.counts[chosen]) >= options.min_visits:
+        gain = _estimate(cell, trials, row, chosen, threshold, options.min_visits)
+        gain -= _estimate(cell, trials, row, wanted, threshold, options.min_visits)
+        if gain <= noise / math.sqrt(cell.counts[chosen]):
+            return int(wanted)
+    return int(chosen)
 
 
 @kernel()
-def _noise(shared: Shared, row: int) -> float:
-    """The spread of scores within (cell, action)."""
-    freedom, squares = shared.noise[row]
+def _estimate(cell: Cell, trials: TrialStats, row: int, a: int, threshold: float, min_visits: int) -> float:
+    """The expected score of an action in a cell."""
+    wanted, count = cell.wanted[0], cell.counts[a]
+    prior = (PRIOR_WEIGHT * threshold + trials.sums[row, a]) / (PRIOR_WEIGHT + trials.counts[row, a])
+    prior = SHARED_WEIGHT * prior + trials.sums_by_wanted[row, wanted, a]
+    prior /= SHARED_WEIGHT + trials.counts_by_wanted[row, wanted, a]
+    estimate = (SHARED_WEIGHT * prior + count * cell.means[a]) / (SHARED_WEIGHT + count)
+    if a == wanted and (count < min_visits or not cell.has_failed[0]):
+        return float(max(estimate, threshold))
+    return float(estimate)
+
+
+@kernel()
+def _noise(trials: TrialStats, row: int) -> float:
+    """Standard deviation of scores within (cell, action)."""
+    freedom, squares = trials.noise[row]
     return math.sqrt(squares / freedom) if freedom > 0 else 0.0
 
 
 @kernel()
-def _count_open(plots: Plots, arms: Arms, rows: Rows, thresholds: Floats, found: Rows) -> None:
+def _count_open(store: StoreView, rows: Rows, thresholds: Floats, out: Rows) -> None:
     for m in range(rows.shape[0]):
-        for i in range(plots.n_sites[rows[m]]):
-            page, j = plots.pages[rows[m], i // PAGE], i % PAGE
+        for index in range(store.sites.n_sites[rows[m]]):
+            cell = cell_at(store, rows[m], index)
             has_untried, has_good = False, False
-            for a in range(arms.counts.shape[2]):
-                if arms.counts[page, j, a] == 0:
+            for a in range(cell.counts.shape[0]):
+                if cell.counts[a] == 0:
                     has_untried = True
-                elif arms.means[page, j, a] >= thresholds[m]:
+                elif cell.means[a] >= thresholds[m]:
                     has_good = True
-            found[m] += has_untried and not has_good
+            out[m] += has_untried and not has_good
 
 
-# -------------------------------------------------------------------------------------------------------- learning
+# --------------------------------------------------------------------------------------------------------- learning
 
 
 @kernel()
 def _update(
-    plots: Plots, arms: Arms, shared: Shared, rows: Rows, points: ModelStates, wanted: Actions, executed: Actions,
-    cells: Rows, scores: Floats, thresholds: Floats, fails: Flags, situations: Observations,
+    store: StoreView, rows: Rows, points: ModelStates, wanted: Actions, executed: Actions, cells: Rows, scores: Floats,
+    thresholds: Floats, fails: Flags, situations: Observations,
 ) -> int:  # fmt: skip
-    created = 0
+    n_created = 0
     for m in range(rows.shape[0]):
-        row, i, own, a, score = rows[m], cells[m], wanted[m], executed[m], scores[m]
-        shared.counts[row, a] += 1
-        shared.sums[row, a] += score
-        shared.keyed_counts[row, own, a] += 1
-        shared.keyed_sums[row, own, a] += score
-        if i >= 0:
-            page, j = plots.pages[row, i // PAGE], i % PAGE
-            count, mean = arms.counts[page, j, a], arms.means[page, j, a]
-            is_clear = score < thresholds[m] and score < mean - _noise(shared, row)
-            is_split = count > 0 and is_clear and _differ(plots.site[page, j], points[m])
-            if not is_split:
-                arms.counts[page, j, a] = count + 1
-                arms.has_failed[page, j] |= fails[m] and a == own
-                arms.means[page, j, a] = mean + (score - mean) / (count + 1)
-                if count > 0:
-                    shared.noise[row, 0] += 1
-                    shared.noise[row, 1] += (score - mean) * (score - arms.means[page, j, a])
+        row, a, score = rows[m], executed[m], scores[m]
+        _add_to_trial(store.trials, row, wanted[m], a, score)
+        if cells[m] >= 0:
+            cell = cell_at(store, row, cells[m])
+            noise = _noise(store.trials, row)
+            if not _needs_split(cell, points[m], a, score, thresholds[m], noise):
+                _add_to_cell(cell, store.trials, row, a, score, fails[m])
                 continue
-        i = add_site(plots, row, points[m], own)
-        page, j = plots.pages[row, i // PAGE], i % PAGE
-        arms.counts[page, j] = 0
-        arms.means[page, j] = 0.0
-        arms.counts[page, j, a], arms.means[page, j, a] = 1, score
-        arms.has_failed[page, j] = fails[m] and a == own
-        arms.situation[page, j] = situations[m]
-        created += 1
-    return created
+        cell = new_cell(store, row, points[m], wanted[m], situations[m])
+        _add_to_cell(cell, store.trials, row, a, score, fails[m])
+        n_created += 1
+    return n_created
+
+
+@kernel()
+def _add_to_trial(trials: TrialStats, row: int, wanted: int, a: int, score: float) -> None:
+    """Count a score in the statistics of the trial."""
+    trials.counts[row, a] += 1
+    trials.sums[row, a] += score
+    trials.counts_by_wanted[row, wanted, a] += 1
+    trials.sums_by_wanted[row, wanted, a] += score
+
+
+@kernel()
+def _add_to_cell(cell: Cell, trials: TrialStats, row: int, a: int, score: float, fails: bool) -> None:
+    """Count a score in the cell, and its deviation in the noise of the trial."""
+    count, mean = cell.counts[a], cell.means[a]
+    cell.counts[a] = count + 1
+    cell.means[a] = mean + (score - mean) / (count + 1)
+    cell.has_failed[0] |= fails and a == cell.wanted[0]
+    if count > 0:
+        trials.noise[row, 0] += 1
+        trials.noise[row, 1] += (score - mean) * (score - cell.means[a])
+
+
+@kernel()
+def _needs_split(cell: Cell, point: NDArray[np.float32], a: int, score: float, threshold: float, noise: float) -> bool:
+    """Whether an action fails here that clearly did better in the cell before."""
+    is_clear = score < threshold and score < cell.means[a] - noise
+    return bool(cell.counts[a] > 0 and is_clear and _differ(cell.site, point))
 
 
 @kernel()
 def _differ(site: NDArray[np.float32], point: NDArray[np.float32]) -> bool:
-    """Whether a new site here would be found: of equal ones the first is."""
-    for k in range(site.shape[0]):  # noqa: SIM110 (numba knows no generators)
+    """Whether a new site here would be found: of equal sites, the first one is."""
+    for k in range(site.shape[0]):  # noqa: SIM110 (numba does not support generators)
         if site[k] != point[k]:
             return True
     return False

@@ -1,13 +1,13 @@
-"""A threshold from what the agent's own actions scored before the novelty.
+"""A threshold calibrated on the scores of the agent's own actions before the novelty.
 
-An action fails where its score and the running mean of its episode's scores are both below the threshold: bad now, and
-bad of late. The threshold is the `false_rate`-quantile of the greater of both over the episodes before the novelty, so
-that in the unchanged world at most that share of steps fails; scores that lie at the quantile itself fail just as often
-as that needs, and a score that was always the same never does. The last episodes before an alarm are left out: most
-detectors need some to see a change.
+An action fails if both its score and the running mean of the scores of its episode are below the threshold: bad now
+and bad recently. The threshold is the `false_rate` quantile of the larger of the two over the episodes before the
+novelty, so that in the unchanged domain at most that share of steps fails. Scores equal to the quantile fail at random,
+just often enough to reach that share; a score that never varied does not fail at all. The last episodes before an alarm
+are left out, because most detectors need a few to notice a change.
 
-A score with a supremum has a unit of its own. One without is measured in units of its root mean square in the world at
-hand: what counts is not that pushes have become weaker, but that they go the wrong way.
+A score with a supremum has a natural unit. A score without one is measured in units of its root mean square in the
+current context: pushes that became weaker are no failure, pushes in the wrong direction are.
 """
 
 import numpy as np
@@ -15,14 +15,14 @@ import numpy as np
 from nappingrl.score import Score
 from nappingrl.types import Flags, Floats, Rows
 
-FEWEST = 50
-"""Scores that a quantile needs; with fewer the score's own threshold is taken."""
-HELD_BACK = 5
-"""Episodes before the alarm that may already be of the other world: the window of the paper's detector."""
-REMEMBERED = 10_000
-"""Scores of a trial that are kept, the latest."""
-MEMORY = 0.5
-"""What the scores before weigh in the running mean."""
+MIN_SCORES = 50
+"""Scores that a quantile needs; with fewer, the score's own threshold is used."""
+HELD_OUT_EPISODES = 5
+"""Episodes before the alarm that may already contain the novelty: the window of the paper's detector."""
+MAX_SCORES = 10_000
+"""Scores kept per trial, the latest ones."""
+DECAY = 0.5
+"""Weight of the earlier scores in the running mean."""
 _ROUNDING = 1e-9
 
 
@@ -30,74 +30,91 @@ class Calibration:
     """Scores and thresholds of n trials."""
 
     def __init__(self, n: int, score: Score, false_rate: float) -> None:
-        self._score, self._false_rate = score, false_rate
+        self._score = score
+        self._false_rate = false_rate
         self._has_unit = np.isfinite(score.supremum) or score.supremum_of is not None
-        self._seen = np.zeros((n, REMEMBERED))
-        self._n_seen = np.zeros(n, np.int64)
+        self._scores = np.zeros((n, MAX_SCORES))  # a ring buffer per trial
+        self._n_scores = np.zeros(n, np.int64)
         self._n_episodes = np.zeros(n, np.int64)
-        self._marks = np.zeros((n, HELD_BACK + 1), np.int64)  # scores seen at the ends of the last episodes
-        self._running = np.full(n, np.nan)
-        self._quantile, self._tie = np.zeros(n), np.zeros(n)
+        self._episode_ends = np.zeros((n, HELD_OUT_EPISODES + 1), np.int64)  # n_scores when the last episodes ended
+        self._running_mean = np.full(n, np.nan)
+        self._quantile = np.zeros(n)
+        self._tie_rate = np.zeros(n)  # share of the scores equal to the quantile that fail
         self._is_relative = np.zeros(n, np.bool_)
-        self._size, self._n_sized = np.zeros(n), np.zeros(n, np.int64)  # sum of squares in the other world
+        self._sum_of_squares = np.zeros(n)  # of the scores since the context changed
+        self._n_squares = np.zeros(n, np.int64)
 
     def start(self, rows: Rows) -> None:
-        """A new trial begins."""
-        for array in (self._n_seen, self._n_episodes, self._marks, self._size, self._n_sized, self._tie):
+        """Begin new trials."""
+        for array in (self._n_scores, self._n_episodes, self._episode_ends):
             array[rows] = 0
-        self._running[rows] = np.nan
-        self._quantile[rows], self._is_relative[rows] = self._score.threshold, False
+        self._running_mean[rows] = np.nan
+        self._reset_threshold(rows)
 
-    def watch(self, rows: Rows, scores: Floats) -> None:
-        """The agent's own actions scored this in the world it knows."""
-        values = self._of_late(rows, scores)
-        self._seen[rows, self._n_seen[rows] % REMEMBERED] = values
-        self._n_seen[rows] += 1
+    def record(self, rows: Rows, scores: Floats) -> None:
+        """Record what the agent's own actions scored in the original context."""
+        self._scores[rows, self._n_scores[rows] % MAX_SCORES] = self._smoothed(rows, scores)
+        self._n_scores[rows] += 1
 
-    def end_episode(self, rows: Rows, is_known: Flags) -> None:
-        """An episode ended, in the known world or in another one."""
-        self._running[rows] = np.nan
-        known = rows[is_known]
-        self._n_episodes[known] += 1
-        self._marks[known, self._n_episodes[known] % (HELD_BACK + 1)] = self._n_seen[known]
+    def end_episode(self, rows: Rows, is_original: Flags) -> None:
+        """End an episode, in the original context or in another one."""
+        self._running_mean[rows] = np.nan
+        original = rows[is_original]
+        self._n_episodes[original] += 1
+        slots = self._n_episodes[original] % (HELD_OUT_EPISODES + 1)
+        self._episode_ends[original, slots] = self._n_scores[original]
 
-    def settle(self, row: int) -> None:
-        """Another world is entered: fix the threshold."""
-        self._size[row] = self._n_sized[row] = 0
-        self._quantile[row], self._tie[row], self._is_relative[row] = self._score.threshold, 0.0, False
-        before = int(self._n_episodes[row]) - HELD_BACK
-        last = int(self._marks[row, before % (HELD_BACK + 1)]) if before > 0 else 0
-        seen = self._seen[row, np.arange(max(0, int(self._n_seen[row]) - REMEMBERED), last) % REMEMBERED]
-        if len(seen) < FEWEST:
+    def calibrate(self, row: int) -> None:
+        """Set the threshold of a trial that leaves the original context."""
+        self._reset_threshold(np.array([row]))
+        scores = self._recorded(row)
+        if len(scores) < MIN_SCORES:
             return
-        size = float(np.sqrt((seen**2).mean()))
-        if not self._has_unit and size > 0:
-            self._is_relative[row], seen = True, seen / size
-        quantile = float(np.quantile(seen, self._false_rate, method="inverted_cdf"))
+        root_mean_square = float(np.sqrt((scores**2).mean()))
+        if not self._has_unit and root_mean_square > 0:
+            self._is_relative[row] = True
+            scores = scores / root_mean_square
+        quantile = float(np.quantile(scores, self._false_rate, method="inverted_cdf"))
         self._quantile[row] = quantile
-        if seen.min() < seen.max() and quantile < self._score.supremum:
-            below, at = float((seen < quantile).mean()), float((seen == quantile).mean())
-            self._tie[row] = max(0.0, self._false_rate - below) / at
+        if scores.min() < scores.max() and quantile < self._score.supremum:
+            share_below = float((scores < quantile).mean())
+            share_equal = float((scores == quantile).mean())
+            self._tie_rate[row] = max(0.0, self._false_rate - share_below) / share_equal
 
     def threshold(self, rows: Rows) -> Floats:
-        """The thresholds in force."""
-        sizes = np.sqrt(self._size[rows] / np.maximum(self._n_sized[rows], 1))
-        thresholds: Floats = self._quantile[rows] * np.where(self._is_relative[rows], sizes, 1.0)
+        """The current thresholds, (m,)."""
+        root_mean_squares = np.sqrt(self._sum_of_squares[rows] / np.maximum(self._n_squares[rows], 1))
+        thresholds: Floats = self._quantile[rows] * np.where(self._is_relative[rows], root_mean_squares, 1.0)
         return thresholds
 
     def judge(self, rows: Rows, scores: Floats, suprema: float | Floats, uniforms: Floats) -> Flags:
-        """Which actions failed in the other world; `uniforms` decide between scores at the threshold itself."""
-        self._size[rows] += scores**2
-        self._n_sized[rows] += 1
-        values, thresholds = self._of_late(rows, scores), self.threshold(rows)
+        """Which actions fail in the changed context, (m,); `uniforms` decide for scores equal to the threshold."""
+        self._sum_of_squares[rows] += scores**2
+        self._n_squares[rows] += 1
+        values, thresholds = self._smoothed(rows, scores), self.threshold(rows)
         slack = _ROUNDING * np.abs(thresholds)
         is_tie = np.abs(values - thresholds) <= slack
-        fails: Flags = (values < thresholds - slack) | (is_tie & (uniforms < self._tie[rows]))
+        fails: Flags = (values < thresholds - slack) | (is_tie & (uniforms < self._tie_rate[rows]))
         return fails & (scores < suprema)
 
-    def _of_late(self, rows: Rows, scores: Floats) -> Floats:
-        """The greater of a score and the running mean of its episode."""
-        before = self._running[rows]
-        running = np.where(np.isnan(before), scores, MEMORY * before + (1 - MEMORY) * scores)
-        self._running[rows] = running
-        return np.maximum(scores, running)
+    def _reset_threshold(self, rows: Rows) -> None:
+        """Use the score's own threshold."""
+        for array in (self._sum_of_squares, self._n_squares, self._tie_rate):
+            array[rows] = 0
+        self._quantile[rows] = self._score.threshold
+        self._is_relative[rows] = False
+
+    def _recorded(self, row: int) -> Floats:
+        """The recorded scores of a trial, without those of the last episodes."""
+        n_episodes = int(self._n_episodes[row]) - HELD_OUT_EPISODES
+        end = int(self._episode_ends[row, n_episodes % (HELD_OUT_EPISODES + 1)]) if n_episodes > 0 else 0
+        start = max(0, int(self._n_scores[row]) - MAX_SCORES)
+        scores: Floats = self._scores[row, np.arange(start, end) % MAX_SCORES]
+        return scores
+
+    def _smoothed(self, rows: Rows, scores: Floats) -> Floats:
+        """The larger of a score and the running mean of its episode."""
+        before = self._running_mean[rows]
+        mean = np.where(np.isnan(before), scores, DECAY * before + (1 - DECAY) * scores)
+        self._running_mean[rows] = mean
+        return np.maximum(scores, mean)

@@ -1,385 +1,183 @@
-"""Sites: the points of many trials' Voronoi sets, and the exact search for the nearest one.
+"""Storage of sites: the points of the Voronoi sets of many trials.
 
-Sites are kept in pages of one pool, in the order of their creation; a trial owns a list of pages, so it can grow
-without limit and gives them back when it ends.
-
-Beside the sites stands an index. A site's *shadow* is its coordinates along the few leading principal directions of
-all sites. The distance between two shadows never exceeds the distance between the points, so most sites are ruled out
-by their shadow alone. Shadows live in *leaves*: a full leaf is split across its longest side, so that the sites of a
-leaf are neighbours, and the box around them rules out whole leaves. The search stays exact: directions and leaves
-decide how long it takes, never what it finds.
+Sites are kept in pages of one pool, in order of creation. A trial owns a list of pages, so it can grow without limit,
+and returns them when it ends. Data about sites that others keep (principles, statistics) has the same pages: arrays
+(n_pages, PAGE, ...), enlarged with `resized_to`.
 """
 
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl._build import kernel
+from nappingrl.methods.voronoi.nearest import PAGE, PROJECTION, RELATIVE_ROUNDING, SiteArrays
 from nappingrl.types import Rows
 
-Book = TypeVar("Book", bound=tuple[Any, ...])
-PAGE = 64
-"""Sites of a page, and places of a leaf."""
-SHADOW = 8
-_FITS = (256, 2048, 16384)
-"""Numbers of sites at which directions are chosen; after the last they are good enough."""
+_REFIT_AT = (256, 2048, 16384)
+"""Numbers of sites at which the directions of the projections are fitted; after the last they are good enough."""
 _FIT_SAMPLE = 2048
-# Rounding allowances of the lower bound, in float32: relative for the sums of squares, and for the shadows per
-# dimension and unit of norm (a dot product of n terms is off by at most n * 2**-24 of the norms' product, and a shadow
-# has eight).
-_RELATIVE = np.float32(1 + 1e-4)
-_SLACK = np.float32(2e-7)
-_FAST = {"reassoc", "contract", "nsz"}
-"""Sums may be reordered, so that they become vector instructions; NaN and infinity keep their meaning."""
+_PAGE_ARRAYS = ("site", "wanted")
+_LEAF_ARRAYS = ("projection", "member", "filled", "box")
 
 
-class Plots(NamedTuple):
-    """The arrays of all sites, as the kernels see them."""
+class _PagePool:
+    """Which pages of a pool belong to which trial."""
 
-    pages: NDArray[np.int64]
-    """(n, p): pages of each trial, in order."""
-    n_sites: NDArray[np.int64]
-    """(n,): sites of each trial."""
-    reach: NDArray[np.float32]
-    """(n,): largest norm of a site of each trial."""
-    site: NDArray[np.float32]
-    """(pages, PAGE, dim)."""
-    wanted: NDArray[np.int64]
-    """(pages, PAGE): the action the agent wanted when the site was made."""
-    leaves: NDArray[np.int64]
-    """(n, q): leaves of each trial."""
-    n_leaves: NDArray[np.int64]
-    """(n,): leaves that each trial uses."""
-    shadow: NDArray[np.float32]
-    """(leaves, SHADOW, PAGE)."""
-    member: NDArray[np.int64]
-    """(leaves, PAGE): which site of the trial a shadow belongs to."""
-    filled: NDArray[np.int64]
-    """(leaves,): shadows of a leaf."""
-    box: NDArray[np.float32]
-    """(leaves, 2, SHADOW): least and greatest shadow of a leaf."""
-    directions: NDArray[np.float32]
-    """(SHADOW, dim), orthonormal rows."""
-
-
-class _Shelf:
-    """Which parts of a pool belong to which trial."""
-
-    def __init__(self, n: int, each: int) -> None:
-        self.size = n * each
-        self.table = np.zeros((n, each), np.int64)
-        self.held = np.zeros(n, np.int64)
+    def __init__(self, n: int, pages_each: int) -> None:
+        self.size = n * pages_each
+        self.table = np.zeros((n, pages_each), np.int64)
+        self.n_owned = np.zeros(n, np.int64)
         self._free = list(range(self.size))
 
     def take(self, row: int) -> None:
-        """Give a trial one more part; the pool doubles when it is used up."""
+        """Give a trial one more page; an exhausted pool doubles."""
         if not self._free:
             self._free = list(range(self.size, 2 * self.size))
             self.size *= 2
-        if self.held[row] == self.table.shape[1]:
+        if self.n_owned[row] == self.table.shape[1]:
             self.table = np.hstack([self.table, np.zeros_like(self.table)])
-        self.table[row, self.held[row]] = self._free.pop()
-        self.held[row] += 1
+        self.table[row, self.n_owned[row]] = self._free.pop()
+        self.n_owned[row] += 1
 
-    def give_back(self, rows: Rows) -> None:
-        """Take all parts of these trials back."""
+    def release(self, rows: Rows) -> None:
+        """Return all pages of these trials to the pool."""
         for row in rows:
-            self._free.extend(self.table[row, : self.held[row]].tolist())
-        self.held[rows] = 0
+            self._free.extend(self.table[row, : self.n_owned[row]].tolist())
+        self.n_owned[rows] = 0
 
 
 class Sites:
     """The sites of n trials."""
 
     def __init__(self, n: int, dim: int) -> None:
-        self.n, self.dim = n, dim
-        self._pages, self._leaves = _Shelf(n, 4), _Shelf(n, 4)
+        self._pages, self._leaves = _PagePool(n, 4), _PagePool(n, 4)
         pages, leaves = self._pages.size, self._leaves.size
-        self._created, self._fits = 0, list(_FITS if dim > SHADOW else ())
-        self.plots = Plots(
+        self._n_created = 0
+        self._refit_at = list(_REFIT_AT if dim > PROJECTION else ())
+        self.arrays = SiteArrays(
             pages=self._pages.table,
             n_sites=np.zeros(n, np.int64),
-            reach=np.zeros(n, np.float32),
+            max_norm=np.zeros(n, np.float32),
             site=np.zeros((pages, PAGE, dim), np.float32),
             wanted=np.zeros((pages, PAGE), np.int64),
             leaves=self._leaves.table,
             n_leaves=np.zeros(n, np.int64),
-            shadow=np.zeros((leaves, SHADOW, PAGE), np.float32),
+            projection=np.zeros((leaves, PROJECTION, PAGE), np.float32),
             member=np.zeros((leaves, PAGE), np.int64),
             filled=np.zeros(leaves, np.int64),
-            box=np.zeros((leaves, 2, SHADOW), np.float32),
-            directions=np.eye(SHADOW, dim, dtype=np.float32),
+            box=np.zeros((leaves, 2, PROJECTION), np.float32),
+            directions=np.eye(PROJECTION, dim, dtype=np.float32),
         )
 
     @property
-    def pool(self) -> int:
-        """How many pages there are, used or not."""
-        return len(self.plots.site)
+    def n_pages(self) -> int:
+        """Pages in the pool, in use or free."""
+        return len(self.arrays.site)
 
     def clear(self, rows: Rows) -> None:
-        """Forget the sites of these trials."""
-        self._pages.give_back(rows)
-        self._leaves.give_back(rows)
-        for array in (self.plots.n_sites, self.plots.n_leaves, self.plots.reach):
+        """Remove the sites of these trials."""
+        self._pages.release(rows)
+        self._leaves.release(rows)
+        for array in (self.arrays.n_sites, self.arrays.n_leaves, self.arrays.max_norm):
             array[rows] = 0
 
-    def make_room(self, rows: Rows) -> None:
-        """See to it that each of these trials can take one more site, and split one more leaf."""
-        n_sites, n_leaves = self.plots.n_sites, self.plots.n_leaves
-        if not is_full(n_sites, n_leaves, self._pages.held, self._leaves.held, rows):
+    def reserve(self, rows: Rows) -> None:
+        """Reserve space for one more site, and for splitting one more leaf, in each of these trials."""
+        n_sites, n_leaves = self.arrays.n_sites, self.arrays.n_leaves
+        if not _is_any_full(n_sites, n_leaves, self._pages.n_owned, self._leaves.n_owned, rows):
             return
-        for row in rows[n_sites[rows] == self._pages.held[rows] * PAGE]:
+        for row in rows[n_sites[rows] == self._pages.n_owned[rows] * PAGE]:
             self._pages.take(row)
-        for row in rows[n_leaves[rows] == self._leaves.held[rows]]:
+        for row in rows[n_leaves[rows] == self._leaves.n_owned[rows]]:
             self._leaves.take(row)
-        self._follow_shelves()
+        self._resize()
 
-    def after_growth(self, created: int) -> None:
-        """Count new sites; now and then choose better directions for the shadows."""
-        self._created += created
-        if self._fits and self._created >= self._fits[0]:
-            del self._fits[0]
+    def maybe_refit_index(self, n_created: int) -> None:
+        """Count new sites, and fit better directions when there are many more than at the last fit."""
+        self._n_created += n_created
+        if self._refit_at and self._n_created >= self._refit_at[0]:
+            del self._refit_at[0]
             self._fit_directions()
 
-    def put(self, row: int, points: NDArray[np.float32], wanted: NDArray[np.int64]) -> None:
-        """Give an empty trial these sites at once."""
+    def fill(self, row: int, points: NDArray[np.float32], wanted: NDArray[np.int64]) -> None:
+        """Give an empty trial these sites."""
         for _ in range(0, len(points), PAGE):
             self._pages.take(row)
-        self._follow_shelves()
-        self.plots.n_sites[row] = len(points)
+        self._resize()
+        self.arrays.n_sites[row] = len(points)
         at = self.addresses(row)
-        self.plots.site[at], self.plots.wanted[at] = points, wanted
+        self.arrays.site[at], self.arrays.wanted[at] = points, wanted
         if len(points):
-            self.plots.reach[row] = np.sqrt((points.astype(np.float64) ** 2).sum(axis=1).max()) * _RELATIVE
-        self._index(row)
-        self.after_growth(len(points))
+            max_norm = np.sqrt((points.astype(np.float64) ** 2).sum(axis=1).max())
+            self.arrays.max_norm[row] = max_norm * RELATIVE_ROUNDING
+        self._rebuild_index(row)
+        self.maybe_refit_index(len(points))
 
     def addresses(self, row: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Page and place of each site of a trial, in the order of creation."""
-        index = np.arange(self.plots.n_sites[row])
-        return self.plots.pages[row, index // PAGE], index % PAGE
+        """Pages and slots of a trial's sites, in order of creation."""
+        index = np.arange(self.arrays.n_sites[row])
+        return self.arrays.pages[row, index // PAGE], index % PAGE
 
-    def _follow_shelves(self) -> None:
-        """Make the arrays as large as their shelves say."""
-        plots = self.plots
-        for names, size in ((("site", "wanted"), self._pages.size), (_LEAF_ARRAYS, self._leaves.size)):
-            while len(getattr(plots, names[0])) < size:
-                plots = plots._replace(**{name: doubled(getattr(plots, name)) for name in names})
-        self.plots = plots._replace(pages=self._pages.table, leaves=self._leaves.table)
+    def _resize(self) -> None:
+        """Enlarge the arrays to the size of their pools."""
+        larger: dict[str, NDArray[Any]] = {"pages": self._pages.table, "leaves": self._leaves.table}
+        for names, pool in ((_PAGE_ARRAYS, self._pages), (_LEAF_ARRAYS, self._leaves)):
+            larger |= {name: resized_to(getattr(self.arrays, name), pool.size) for name in names}
+        self.arrays = self.arrays._replace(**larger)
 
     def _fit_directions(self) -> None:
-        held = [self.plots.site[self.addresses(row)] for row in range(self.n) if self.plots.n_sites[row]]
-        if not held:
+        """Project along the leading principal directions of a sample of all sites."""
+        rows = np.flatnonzero(self.arrays.n_sites).tolist()
+        if not rows:
             return
-        points = np.concatenate(held).astype(np.float64)
+        points = np.concatenate([self.arrays.site[self.addresses(row)] for row in rows]).astype(np.float64)
         sample = points[:: -(-len(points) // _FIT_SAMPLE)]
         centred = sample - sample.mean(axis=0)
-        _, directions = np.linalg.eigh(centred.T @ centred)  # in the order of growing variance
-        self.plots = self.plots._replace(directions=np.ascontiguousarray(directions[:, -SHADOW:].T, np.float32))
-        for row in np.flatnonzero(self.plots.n_sites):
-            self._index(int(row))
+        _, directions = np.linalg.eigh(centred.T @ centred)  # in order of increasing variance
+        leading = np.ascontiguousarray(directions[:, -PROJECTION:].T, np.float32)
+        self.arrays = self.arrays._replace(directions=leading)
+        for row in rows:
+            self._rebuild_index(row)
 
-    def _index(self, row: int) -> None:
-        """Shadows and leaves of all sites of a trial, anew."""
-        shades = self.plots.site[self.addresses(row)] @ self.plots.directions.T
-        groups = [np.arange(len(shades))] if len(shades) else []
+    def _rebuild_index(self, row: int) -> None:
+        """Project all sites of a trial and distribute them over leaves."""
+        projected = self.arrays.site[self.addresses(row)] @ self.arrays.directions.T
+        groups = [np.arange(len(projected))] if len(projected) else []
         leaves = []
         while groups:
             members = groups.pop()
             if len(members) < PAGE:
                 leaves.append(members)
                 continue
-            side = np.ptp(shades[members], axis=0).argmax()
-            members = members[np.argsort(shades[members, side], kind="stable")]
+            side = np.ptp(projected[members], axis=0).argmax()
+            members = members[np.argsort(projected[members, side], kind="stable")]
             groups += [members[: len(members) // 2], members[len(members) // 2 :]]
-        while self._leaves.held[row] < len(leaves):
+        while self._leaves.n_owned[row] < len(leaves):
             self._leaves.take(row)
-        self._follow_shelves()
-        plots = self.plots
-        plots.n_leaves[row] = len(leaves)
-        for leaf, members in zip(plots.leaves[row], leaves, strict=False):
-            plots.filled[leaf], plots.member[leaf, : len(members)] = len(members), members
-            plots.shadow[leaf, :, : len(members)] = shades[members].T
-            plots.box[leaf] = shades[members].min(axis=0), shades[members].max(axis=0)
+        self._resize()
+        arrays = self.arrays
+        arrays.n_leaves[row] = len(leaves)
+        for leaf, members in zip(arrays.leaves[row], leaves, strict=False):
+            arrays.filled[leaf] = len(members)
+            arrays.member[leaf, : len(members)] = members
+            arrays.projection[leaf, :, : len(members)] = projected[members].T
+            arrays.box[leaf] = projected[members].min(axis=0), projected[members].max(axis=0)
 
 
-_LEAF_ARRAYS = ("shadow", "member", "filled", "box")
-
-
-def doubled(array: NDArray[Any]) -> NDArray[Any]:
-    """The array with as many rows again behind it, whatever they hold: memory is touched when it is used."""
-    larger = np.empty((2 * len(array), *array.shape[1:]), array.dtype)
+def resized_to(array: NDArray[Any], length: int) -> NDArray[Any]:
+    """The array if it is long enough, otherwise a longer copy with uninitialised rows at its end."""
+    if len(array) >= length:
+        return array
+    larger = np.empty((length, *array.shape[1:]), array.dtype)
     larger[: len(array)] = array
     return larger
 
 
-def grown(book: Book, pool: int) -> Book:
-    """What is written at the sites (a named tuple of arrays), with room for a pool of so many pages."""
-    while len(book[0]) < pool:
-        book = type(book)(*(doubled(array) for array in book))
-    return book
-
-
-# ------------------------------------------------------------------------------------------------------ the search
-
-
 @kernel()
-def nearest(plots: Plots, row: int, query: NDArray[np.float32], wanted: int) -> int:
-    """Index of the trial's site nearest to `query`, the earliest of equals; -1 if there is none.
-
-    With wanted >= 0 only sites made for that action count.
-    """
-    n_leaves = plots.n_leaves[row]
-    shade, bound, boxes = np.empty(SHADOW, np.float32), np.empty(PAGE, np.float32), np.empty(n_leaves, np.float32)
-    cast_shadow(plots.directions, query, shade)
-    slack = _SLACK * np.float32(query.shape[0]) * (norm(query) + plots.reach[row])
-    start = 0
-    for k in range(n_leaves):
-        boxes[k] = box_bound(plots.box[plots.leaves[row, k]], shade)
-        if boxes[k] < boxes[start]:
-            start = k
-    found, best, limit = -1, np.float32(np.inf), np.float32(np.inf)
-    for turn in range(n_leaves):
-        # The leaf whose box is nearest first, then the others in order.
-        k = start if turn == 0 else turn - (turn <= start)
-        if boxes[k] > limit:
-            continue
-        leaf = plots.leaves[row, k]
-        filled = plots.filled[leaf]
-        least = leaf_bounds(plots.shadow[leaf], shade, filled, bound)
-        for step in range(filled):
-            j = least + step if least + step < filled else least + step - filled
-            if bound[j] <= limit:
-                i = plots.member[leaf, j]
-                page, place = plots.pages[row, i // PAGE], i % PAGE
-                if wanted < 0 or plots.wanted[page, place] == wanted:
-                    distance = squared_distance(plots.site[page, place], query)
-                    if distance < best or (distance == best and i < found) or found < 0:
-                        found, best = i, distance
-                        limit = (np.sqrt(best) * _RELATIVE + slack) ** 2
-    return found
-
-
-@kernel(fastmath=_FAST)
-def cast_shadow(directions: NDArray[np.float32], point: NDArray[np.float32], out: NDArray[np.float32]) -> None:
-    """Coordinates of a point along the directions."""
-    for k in range(directions.shape[0]):
-        total = np.float32(0)
-        for i in range(point.shape[0]):
-            total += directions[k, i] * point[i]
-        out[k] = total
-
-
-@kernel(fastmath=_FAST)
-def squared_distance(a: NDArray[np.float32], b: NDArray[np.float32]) -> np.float32:
-    """Squared Euclidean distance. Called from one place only, so that equal points give equal bits."""
-    total = np.float32(0)
-    for i in range(a.shape[0]):
-        d = a[i] - b[i]
-        total += d * d
-    return total
-
-
-@kernel(fastmath=_FAST)
-def norm(point: NDArray[np.float32]) -> np.float32:
-    """Euclidean length."""
-    total = np.float32(0)
-    for i in range(point.shape[0]):
-        total += point[i] * point[i]
-    return np.float32(np.sqrt(total))
-
-
-@kernel()
-def box_bound(box: NDArray[np.float32], shade: NDArray[np.float32]) -> np.float32:
-    """Squared distance from a shadow to the box around a leaf's shadows."""
-    total = np.float32(0)
-    for k in range(SHADOW):
-        d = max(box[0, k] - shade[k], shade[k] - box[1, k], np.float32(0))
-        total += d * d
-    return total
-
-
-@kernel(fastmath=_FAST)
-def leaf_bounds(shadows: NDArray[np.float32], s: NDArray[np.float32], filled: int, out: NDArray[np.float32]) -> int:
-    """Squared distance of a shadow to each of a leaf; returns the place of the least. Written out for SIMD."""
-    s0, s1, s2, s3, s4, s5, s6, s7 = s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7]
-    for j in range(PAGE):
-        d0, d1, d2, d3 = shadows[0, j] - s0, shadows[1, j] - s1, shadows[2, j] - s2, shadows[3, j] - s3
-        d4, d5, d6, d7 = shadows[4, j] - s4, shadows[5, j] - s5, shadows[6, j] - s6, shadows[7, j] - s7
-        out[j] = d0 * d0 + d1 * d1 + d2 * d2 + d3 * d3 + d4 * d4 + d5 * d5 + d6 * d6 + d7 * d7
-    least = 0
-    for j in range(1, filled):
-        if out[j] < out[least]:
-            least = j
-    return least
-
-
-# ------------------------------------------------------------------------------------------------------ new sites
-
-
-@kernel()
-def is_full(n_sites: Rows, n_leaves: Rows, pages_held: Rows, leaves_held: Rows, rows: Rows) -> bool:
+def _is_any_full(n_sites: Rows, n_leaves: Rows, pages_owned: Rows, leaves_owned: Rows, rows: Rows) -> bool:
     """Whether any of these trials needs another page or leaf."""
-    for row in rows:  # noqa: SIM110 (numba knows no generators)
-        if n_sites[row] == pages_held[row] * PAGE or n_leaves[row] == leaves_held[row]:
+    for row in rows:  # noqa: SIM110 (numba does not support generators)
+        if n_sites[row] == pages_owned[row] * PAGE or n_leaves[row] == leaves_owned[row]:
             return True
     return False
-
-
-@kernel()
-def add_site(plots: Plots, row: int, point: NDArray[np.float32], wanted: int) -> int:
-    """Store a site where room was made; returns its index."""
-    i: int = plots.n_sites[row]
-    page, place = plots.pages[row, i // PAGE], i % PAGE
-    plots.site[page, place] = point
-    plots.wanted[page, place] = wanted
-    plots.reach[row] = max(plots.reach[row], norm(point))
-    plots.n_sites[row] = i + 1
-    shade = np.empty(SHADOW, np.float32)
-    cast_shadow(plots.directions, point, shade)
-    if plots.n_leaves[row] == 0:
-        plots.n_leaves[row] = 1
-        plots.filled[plots.leaves[row, 0]] = 0
-    # The leaf whose box is nearest.
-    leaf, least = plots.leaves[row, 0], np.float32(np.inf)
-    for k in range(plots.n_leaves[row]):
-        bound = box_bound(plots.box[plots.leaves[row, k]], shade)
-        if bound < least:
-            leaf, least = plots.leaves[row, k], bound
-    add_to_leaf(plots, leaf, i, shade)
-    if plots.filled[leaf] == PAGE:
-        other = plots.leaves[row, plots.n_leaves[row]]
-        plots.n_leaves[row] += 1
-        split_leaf(plots, leaf, other)
-    return i
-
-
-@kernel()
-def add_to_leaf(plots: Plots, leaf: int, i: int, shade: NDArray[np.float32]) -> None:
-    """Put a shadow into a leaf that is not full, and widen its box."""
-    j = plots.filled[leaf]
-    plots.member[leaf, j] = i
-    plots.filled[leaf] = j + 1
-    for k in range(SHADOW):
-        s = shade[k]
-        plots.shadow[leaf, k, j] = s
-        plots.box[leaf, 0, k] = s if j == 0 else min(s, plots.box[leaf, 0, k])
-        plots.box[leaf, 1, k] = s if j == 0 else max(s, plots.box[leaf, 1, k])
-
-
-@kernel()
-def split_leaf(plots: Plots, leaf: int, other: int) -> None:
-    """Divide a full leaf across the longest side of its box; the upper half goes to another leaf."""
-    side, longest = 0, np.float32(-1)
-    for k in range(SHADOW):
-        if plots.box[leaf, 1, k] - plots.box[leaf, 0, k] > longest:
-            side, longest = k, plots.box[leaf, 1, k] - plots.box[leaf, 0, k]
-    order = np.argsort(plots.shadow[leaf, side])
-    shadows, members = plots.shadow[leaf].copy(), plots.member[leaf].copy()
-    shade = np.empty(SHADOW, np.float32)
-    plots.filled[leaf] = plots.filled[other] = 0
-    for step in range(PAGE):
-        for k in range(SHADOW):
-            shade[k] = shadows[k, order[step]]
-        add_to_leaf(plots, leaf if step < PAGE // 2 else other, members[order[step]], shade)

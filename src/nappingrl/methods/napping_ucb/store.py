@@ -1,0 +1,158 @@
+"""Storage of cells: the scores of each action, per cell and per trial."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nappingrl._build import kernel
+from nappingrl.methods.voronoi.nearest import PAGE, SiteArrays, add_site, address
+from nappingrl.methods.voronoi.sites import Sites, resized_to
+from nappingrl.types import Rows
+
+
+class ActionStats(NamedTuple):
+    """The actions of each cell; all arrays are (n_pages, PAGE, ...), like the sites."""
+
+    counts: NDArray[np.int64]
+    """(..., n_actions): how often each action was executed in the cell."""
+    means: NDArray[np.float64]
+    """(..., n_actions): the mean score of each action in the cell."""
+    has_failed: NDArray[np.bool_]
+    """Whether the wanted action has failed in the cell."""
+    situation: NDArray[np.float32]
+    """(..., situation_dim): the observation at creation, which makes a cell readable."""
+
+
+class TrialStats(NamedTuple):
+    """The actions of each trial, over all its cells."""
+
+    counts: NDArray[np.float64]
+    """(n, n_actions): how often each action was executed."""
+    sums: NDArray[np.float64]
+    """(n, n_actions): the sum of the scores of each action."""
+    counts_by_wanted: NDArray[np.float64]
+    """(n, n_actions, n_actions): counts per (wanted, executed) action."""
+    sums_by_wanted: NDArray[np.float64]
+    """(n, n_actions, n_actions): sums per (wanted, executed) action."""
+    noise: NDArray[np.float64]
+    """(n, 2): degrees of freedom and sum of squares of the scores within (cell, action)."""
+
+
+class Cell(NamedTuple):
+    """One cell as views into the arrays; `wanted` and `has_failed` have length one."""
+
+    site: NDArray[np.float32]
+    wanted: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    means: NDArray[np.float64]
+    has_failed: NDArray[np.bool_]
+
+
+class StoreView(NamedTuple):
+    """The store as kernels see it."""
+
+    sites: SiteArrays
+    actions: ActionStats
+    trials: TrialStats
+
+
+class CellStore:
+    """The cells of n trials."""
+
+    def __init__(self, n: int, n_actions: int, dim: int, situation_dim: int) -> None:
+        self._sites = Sites(n, dim)
+        shape = self._sites.n_pages, PAGE
+        self._actions = ActionStats(
+            counts=np.zeros((*shape, n_actions), np.int64),
+            means=np.zeros((*shape, n_actions)),
+            has_failed=np.zeros(shape, np.bool_),
+            situation=np.zeros((*shape, situation_dim), np.float32),
+        )
+        self._trials = TrialStats(
+            counts=np.zeros((n, n_actions)),
+            sums=np.zeros((n, n_actions)),
+            counts_by_wanted=np.zeros((n, n_actions, n_actions)),
+            sums_by_wanted=np.zeros((n, n_actions, n_actions)),
+            noise=np.zeros((n, 2)),
+        )
+        self.situation_dim = situation_dim
+
+    @property
+    def view(self) -> StoreView:
+        """The current arrays; valid until the store grows."""
+        return StoreView(self._sites.arrays, self._actions, self._trials)
+
+    @property
+    def n_cells(self) -> NDArray[np.int64]:
+        """Number of cells of each trial, (n,)."""
+        return self._sites.arrays.n_sites
+
+    def clear(self, rows: Rows) -> None:
+        """Remove the cells and statistics of these trials."""
+        self._sites.clear(rows)
+        for array in self._trials:
+            array[rows] = 0
+
+    def reserve(self, rows: Rows) -> None:
+        """Reserve space for one more cell in each of these trials."""
+        self._sites.reserve(rows)
+        self._resize()
+
+    def maybe_refit_index(self, n_created: int) -> None:
+        """Count new cells, and now and then make the search faster."""
+        self._sites.maybe_refit_index(n_created)
+
+    def cells(self, row: int) -> dict[str, NDArray[Any]]:
+        """The cells of one trial in order of creation, as named arrays."""
+        at, sites = self._sites.addresses(row), self._sites.arrays
+        cells: dict[str, NDArray[Any]] = {"site": sites.site[at], "wanted": sites.wanted[at]}
+        return cells | {name: array[at] for name, array in self._actions._asdict().items()}
+
+    def state(self, row: int) -> dict[str, NDArray[Any]]:
+        """Cells and statistics of one trial, as named arrays."""
+        return self.cells(row) | {f"trial.{name}": array[row].copy() for name, array in self._trials._asdict().items()}
+
+    def restore(self, row: int, state: dict[str, NDArray[Any]]) -> None:
+        """Replace cells and statistics of one trial with those of a `state`."""
+        self.clear(np.array([row]))
+        self._sites.fill(row, state["site"], state["wanted"])
+        self._resize()
+        at = self._sites.addresses(row)
+        for name, array in self._actions._asdict().items():
+            array[at] = state[name]
+        for name, array in self._trials._asdict().items():
+            array[row] = state[f"trial.{name}"]
+
+    def _resize(self) -> None:
+        n_pages = self._sites.n_pages
+        if len(self._actions.counts) < n_pages:
+            self._actions = ActionStats(*(resized_to(array, n_pages) for array in self._actions))
+
+
+@kernel()
+def cell_at(store: StoreView, row: int, index: int) -> Cell:
+    """The index-th cell of a trial."""
+    page, i = address(store.sites, row, index)
+    return Cell(
+        site=store.sites.site[page, i],
+        wanted=store.sites.wanted[page, i : i + 1],
+        counts=store.actions.counts[page, i],
+        means=store.actions.means[page, i],
+        has_failed=store.actions.has_failed[page, i : i + 1],
+    )
+
+
+@kernel()
+def new_cell(
+    store: StoreView, row: int, point: NDArray[np.float32], wanted: int, situation: NDArray[np.float32]
+) -> Cell:
+    """A cell without scores at a new site, in space reserved before."""
+    index = add_site(store.sites, row, point, wanted)
+    page, i = address(store.sites, row, index)
+    store.actions.situation[page, i] = situation
+    cell = cell_at(store, row, index)
+    cell.counts[:] = 0
+    cell.means[:] = 0.0
+    cell.has_failed[0] = False
+    return cell

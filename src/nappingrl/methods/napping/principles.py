@@ -49,8 +49,7 @@ class Principles:
         situation_dim: int = 0,
         match_wanted: bool = False,
     ) -> None:
-        self.rule = check_name("rule", rule, RULES)
-        self._rule = RULES.index(rule)
+        self._rule = RULES.index(check_name("rule", rule, RULES))
         # paper (text): the first region covers all the space where the agent wants its action.
         self._match_wanted = match_wanted or rule == "text"
         self._store = PrincipleStore(n, n_actions, dim, situation_dim)
@@ -142,14 +141,15 @@ def _select(
     store: StoreView, rule: int, match_wanted: bool, rows: Rows, model_states: ModelStates, wanted: Actions,
     order: Actions, mask: NDArray[np.bool_], keys: Keys, draws: Keys, actions: Actions, regions: Rows,
 ) -> None:  # fmt: skip
+    sites, principles, _ = store
     for m in range(rows.shape[0]):
         row, a_agent = rows[m], wanted[m]
-        region = nearest(store.sites, row, model_states[m], a_agent if match_wanted else -1)
-        regions[m] = region
+        searched = a_agent if match_wanted else -1  # as an argument of the call, it would copy `sites` at each step
+        regions[m] = region = nearest(sites, row, model_states[m], searched)
         if region < 0:
             continue  # no principles yet
-        principle = principle_at(store, row, region)
-        if principle.wanted[0] != a_agent:
+        principle = principle_at(sites, principles, row, region)
+        if principle.wanted != a_agent:
             continue  # the region belongs to another action
         candidates = principle.candidates
         if rule == FALLBACK and size(candidates) > 1:
@@ -176,24 +176,25 @@ def _update(
     store: StoreView, rule: int, rows: Rows, model_states: ModelStates, wanted: Actions, executed: Actions,
     regions: Rows, scores: Floats, thresholds: Floats, suprema: Floats, situations: Observations,
 ) -> int:  # fmt: skip
+    sites, principles, n_open = store
     n_created = 0
     for m in range(rows.shape[0]):
         row, region, a_agent, a, score = rows[m], regions[m], wanted[m], executed[m], scores[m]
         is_good, is_split = score >= thresholds[m], False
         if region >= 0:
-            principle = principle_at(store, row, region)
-            if principle.wanted[0] == a_agent:
+            principle = principle_at(sites, principles, row, region)
+            if principle.wanted == a_agent:
                 was_open = size(principle.candidates) > 1
                 principle.tested[a] = True
                 principle.visits[0] += 1
                 is_split = react(rule, principle, a, score, thresholds[m], suprema[m])
-                store.n_open[row] -= was_open and size(principle.candidates) == 1
+                n_open[row] -= was_open and size(principle.candidates) == 1
                 if not is_split:
                     continue
         if rule == TEXT and is_good:
             continue  # paper (text): good actions are ignored
-        principle = new_principle(store, row, model_states[m], a_agent, a, score, situations[m])
+        principle = new_principle(sites, principles, row, model_states[m], a_agent, a, score, situations[m])
         set_candidates(rule, principle, a_agent, a, is_good, is_split)
-        store.n_open[row] += size(principle.candidates) > 1
+        n_open[row] += size(principle.candidates) > 1
         n_created += 1
     return n_created

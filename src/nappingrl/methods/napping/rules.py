@@ -16,8 +16,10 @@ from nappingrl.methods.napping.store import Principle
 RULES = ("printed", "text", "revised", "fallback")
 PRINTED, TEXT, REVISED, FALLBACK = range(4)
 
+# The readings are inlined: every call would count references to every array of the principle.
 
-@kernel()
+
+@kernel(inline="always")
 def react(rule: int, p: Principle, a: int, score: float, thre: float, sup: float) -> bool:
     """Learn from the score of an executed action; True asks for a new principle at the current model state."""
     is_open = size(p.candidates) > 1
@@ -41,7 +43,7 @@ def set_candidates(rule: int, p: Principle, a_agent: int, a: int, is_good: bool,
         p.candidates[a_agent] = False
 
 
-@kernel()
+@kernel(inline="always")
 def _printed(p: Principle, is_open: bool, a: int, score: float, thre: float, sup: float, is_revised: bool) -> bool:
     """The cases of Algorithm 2 in the paper's order."""
     best = p.best[0]
@@ -64,7 +66,7 @@ def _printed(p: Principle, is_open: bool, a: int, score: float, thre: float, sup
     return False
 
 
-@kernel()
+@kernel(inline="always")
 def _text(p: Principle, is_open: bool, a: int, score: float, thre: float, sup: float) -> bool:
     """The paper's prose: a candidate stays if it is at least as good as the best and the threshold."""
     best = p.best[0]
@@ -81,7 +83,7 @@ def _text(p: Principle, is_open: bool, a: int, score: float, thre: float, sup: f
     return False
 
 
-@kernel()
+@kernel(inline="always")
 def _fallback(p: Principle, is_open: bool, a: int, score: float, thre: float, sup: float) -> bool:
     """Judge each action once; close on a new best that does not fail, otherwise on the best of all."""
     best = p.best[0]

@@ -28,9 +28,9 @@ class PrincipleArrays(NamedTuple):
 
 
 class Principle(NamedTuple):
-    """One principle as views into the arrays; all but the two sets have length one."""
+    """One principle: views into the arrays, of length one for the scalars that change."""
 
-    wanted: NDArray[np.int64]
+    wanted: int
     candidates: NDArray[np.bool_]
     tested: NDArray[np.bool_]
     best: NDArray[np.float64]
@@ -109,31 +109,33 @@ class PrincipleStore:
             self._principles = PrincipleArrays(*(resized_to(array, n_pages) for array in self._principles))
 
 
-@kernel()
-def principle_at(store: StoreView, row: int, region: int) -> Principle:
+# Kernels that return a `Principle` are inlined: every call would count references to every array.
+
+
+@kernel(inline="always")
+def principle_at(sites: SiteArrays, principles: PrincipleArrays, row: int, region: int) -> Principle:
     """The principle of a trial's region."""
-    page, i = address(store.sites, row, region)
-    p = store.principles
+    page, i = address(sites, row, region)
     return Principle(
-        wanted=store.sites.wanted[page, i : i + 1],
-        candidates=p.candidates[page, i],
-        tested=p.tested[page, i],
-        best=p.best[page, i : i + 1],
-        best_action=p.best_action[page, i : i + 1],
-        visits=p.visits[page, i : i + 1],
+        wanted=sites.wanted[page, i],
+        candidates=principles.candidates[page, i],
+        tested=principles.tested[page, i],
+        best=principles.best[page, i : i + 1],
+        best_action=principles.best_action[page, i : i + 1],
+        visits=principles.visits[page, i : i + 1],
     )
 
 
-@kernel()
+@kernel(inline="always")
 def new_principle(
-    store: StoreView, row: int, model_state: NDArray[np.float32], a_agent: int, a: int, score: float,
-    situation: NDArray[np.float32],
+    sites: SiteArrays, principles: PrincipleArrays, row: int, model_state: NDArray[np.float32], a_agent: int, a: int,
+    score: float, situation: NDArray[np.float32],
 ) -> Principle:  # fmt: skip
     """A principle at a new site, in space reserved before; its candidates are still to be set."""
-    region = add_site(store.sites, row, model_state, a_agent)
-    page, i = address(store.sites, row, region)
-    store.principles.situation[page, i] = situation
-    principle = principle_at(store, row, region)
+    region = add_site(sites, row, model_state, a_agent)
+    page, i = address(sites, row, region)
+    principles.situation[page, i] = situation
+    principle = principle_at(sites, principles, row, region)
     # paper: `best` is the score of the action just executed, so that action counts as tested.
     principle.tested[:] = False
     principle.tested[a] = True

@@ -91,9 +91,7 @@ class Cells:
 
     def n_open(self, rows: Rows, thresholds: Floats) -> NDArray[np.int64]:
         """Number of cells of each row without a good enough action but with untried ones, (m,)."""
-        counts = np.zeros(len(rows), np.int64)
-        _count_open(self._store.view, rows, thresholds, counts)
-        return counts
+        return self._store.n_open(rows, thresholds)
 
     def table(self, row: int, threshold: float) -> dict[str, NDArray[Any]]:
         """The cells of one trial in order of creation: the columns of `Principles.table`, and the statistics."""
@@ -134,28 +132,29 @@ def _select(
     store: StoreView, options: _Options, rows: Rows, points: ModelStates, wanted: Actions, order: Actions,
     mask: NDArray[np.bool_], thresholds: Floats, actions: Actions, cells: Rows,
 ) -> None:  # fmt: skip
+    sites, stats, trials = store
     allowed = np.ones(order.shape[1], np.bool_)
     for m in range(rows.shape[0]):
         row = rows[m]
-        index = nearest(store.sites, row, points[m], -1)
+        index = nearest(sites, row, points[m], -1)
         if index < 0:
             continue  # no cells yet
-        cell = cell_at(store, row, index)
-        if cell.wanted[0] != wanted[m]:
+        cell = cell_at(sites, stats, row, index)
+        if cell.wanted != wanted[m]:
             continue  # the cell belongs to another action
         cells[m] = index
         if mask.shape[0]:
             allowed = mask[m]
-        actions[m] = _choose(cell, store.trials, row, order[m], allowed, thresholds[m], options)
+        actions[m] = _choose(cell, trials, row, order[m], allowed, thresholds[m], options)
 
 
-@kernel()
+@kernel(inline="always")
 def _choose(
     cell: Cell, trials: TrialStats, row: int, order: Actions, allowed: NDArray[np.bool_], threshold: float,
     options: _Options,
 ) -> int:  # fmt: skip
     """The allowed action with the highest bound, or the wanted one if the difference may be noise."""
-    wanted, noise, log_visits = cell.wanted[0], _noise(trials, row), math.log(1.0 + cell.counts.sum())
+    wanted, noise, log_visits = cell.wanted, _noise(trials, row), math.log(1.0 + cell.counts.sum())
     chosen, highest = -1, -math.inf
     for a in order:
         if allowed[a]:
@@ -174,10 +173,10 @@ def _choose(
     return int(chosen)
 
 
-@kernel()
+@kernel(inline="always")
 def _estimate(cell: Cell, trials: TrialStats, row: int, a: int, threshold: float, min_visits: int) -> float:
     """The expected score of an action in a cell."""
-    wanted, count = cell.wanted[0], cell.counts[a]
+    wanted, count = cell.wanted, cell.counts[a]
     prior = (PRIOR_WEIGHT * threshold + trials.sums[row, a]) / (PRIOR_WEIGHT + trials.counts[row, a])
     prior = SHARED_WEIGHT * prior + trials.sums_by_wanted[row, wanted, a]
     prior /= SHARED_WEIGHT + trials.counts_by_wanted[row, wanted, a]
@@ -187,25 +186,11 @@ def _estimate(cell: Cell, trials: TrialStats, row: int, a: int, threshold: float
     return float(estimate)
 
 
-@kernel()
+@kernel(inline="always")
 def _noise(trials: TrialStats, row: int) -> float:
     """Standard deviation of scores within (cell, action)."""
     freedom, squares = trials.noise[row]
     return math.sqrt(squares / freedom) if freedom > 0 else 0.0
-
-
-@kernel()
-def _count_open(store: StoreView, rows: Rows, thresholds: Floats, out: Rows) -> None:
-    for m in range(rows.shape[0]):
-        for index in range(store.sites.n_sites[rows[m]]):
-            cell = cell_at(store, rows[m], index)
-            has_untried, has_good = False, False
-            for a in range(cell.counts.shape[0]):
-                if cell.counts[a] == 0:
-                    has_untried = True
-                elif cell.means[a] >= thresholds[m]:
-                    has_good = True
-            out[m] += has_untried and not has_good
 
 
 # --------------------------------------------------------------------------------------------------------- learning
@@ -216,23 +201,24 @@ def _update(
     store: StoreView, rows: Rows, points: ModelStates, wanted: Actions, executed: Actions, cells: Rows, scores: Floats,
     thresholds: Floats, fails: Flags, situations: Observations,
 ) -> int:  # fmt: skip
+    sites, stats, trials = store
     n_created = 0
     for m in range(rows.shape[0]):
         row, a, score = rows[m], executed[m], scores[m]
-        _add_to_trial(store.trials, row, wanted[m], a, score)
+        _add_to_trial(trials, row, wanted[m], a, score)
         if cells[m] >= 0:
-            cell = cell_at(store, row, cells[m])
-            noise = _noise(store.trials, row)
+            cell = cell_at(sites, stats, row, cells[m])
+            noise = _noise(trials, row)
             if not _needs_split(cell, points[m], a, score, thresholds[m], noise):
-                _add_to_cell(cell, store.trials, row, a, score, fails[m])
+                _add_to_cell(cell, trials, row, a, score, fails[m])
                 continue
-        cell = new_cell(store, row, points[m], wanted[m], situations[m])
-        _add_to_cell(cell, store.trials, row, a, score, fails[m])
+        cell = new_cell(sites, stats, row, points[m], wanted[m], situations[m])
+        _add_to_cell(cell, trials, row, a, score, fails[m])
         n_created += 1
     return n_created
 
 
-@kernel()
+@kernel(inline="always")
 def _add_to_trial(trials: TrialStats, row: int, wanted: int, a: int, score: float) -> None:
     """Count a score in the statistics of the trial."""
     trials.counts[row, a] += 1
@@ -241,19 +227,19 @@ def _add_to_trial(trials: TrialStats, row: int, wanted: int, a: int, score: floa
     trials.sums_by_wanted[row, wanted, a] += score
 
 
-@kernel()
+@kernel(inline="always")
 def _add_to_cell(cell: Cell, trials: TrialStats, row: int, a: int, score: float, fails: bool) -> None:
     """Count a score in the cell, and its deviation in the noise of the trial."""
     count, mean = cell.counts[a], cell.means[a]
     cell.counts[a] = count + 1
     cell.means[a] = mean + (score - mean) / (count + 1)
-    cell.has_failed[0] |= fails and a == cell.wanted[0]
+    cell.has_failed[0] |= fails and a == cell.wanted
     if count > 0:
         trials.noise[row, 0] += 1
         trials.noise[row, 1] += (score - mean) * (score - cell.means[a])
 
 
-@kernel()
+@kernel(inline="always")
 def _needs_split(cell: Cell, point: NDArray[np.float32], a: int, score: float, threshold: float, noise: float) -> bool:
     """Whether an action fails here that clearly did better in the cell before."""
     is_clear = score < threshold and score < cell.means[a] - noise

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from nappingrl._build import kernel
 from nappingrl.methods.voronoi.nearest import PAGE, SiteArrays, add_site, address
 from nappingrl.methods.voronoi.sites import Sites, resized_to
-from nappingrl.types import Rows
+from nappingrl.types import Floats, Rows
 
 
 class ActionStats(NamedTuple):
@@ -40,10 +40,10 @@ class TrialStats(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """One cell as views into the arrays; `wanted` and `has_failed` have length one."""
+    """One cell: views into the arrays, of length one for the scalar that changes."""
 
     site: NDArray[np.float32]
-    wanted: NDArray[np.int64]
+    wanted: int
     counts: NDArray[np.int64]
     means: NDArray[np.float64]
     has_failed: NDArray[np.bool_]
@@ -103,6 +103,12 @@ class CellStore:
         """Count new cells, and now and then make the search faster."""
         self._sites.maybe_refit_index(n_created)
 
+    def n_open(self, rows: Rows, thresholds: Floats) -> NDArray[np.int64]:
+        """Number of cells of each row without a good enough action but with untried ones, (m,)."""
+        n_open = np.zeros(len(rows), np.int64)
+        _count_open(self.view, rows, thresholds, n_open)
+        return n_open
+
     def cells(self, row: int) -> dict[str, NDArray[Any]]:
         """The cells of one trial in order of creation, as named arrays."""
         at, sites = self._sites.addresses(row), self._sites.arrays
@@ -130,29 +136,48 @@ class CellStore:
             self._actions = ActionStats(*(resized_to(array, n_pages) for array in self._actions))
 
 
-@kernel()
-def cell_at(store: StoreView, row: int, index: int) -> Cell:
+# Kernels that return a `Cell` are inlined: every call would count references to every array.
+
+
+@kernel(inline="always")
+def cell_at(sites: SiteArrays, stats: ActionStats, row: int, index: int) -> Cell:
     """The index-th cell of a trial."""
-    page, i = address(store.sites, row, index)
+    page, i = address(sites, row, index)
     return Cell(
-        site=store.sites.site[page, i],
-        wanted=store.sites.wanted[page, i : i + 1],
-        counts=store.actions.counts[page, i],
-        means=store.actions.means[page, i],
-        has_failed=store.actions.has_failed[page, i : i + 1],
+        site=sites.site[page, i],
+        wanted=sites.wanted[page, i],
+        counts=stats.counts[page, i],
+        means=stats.means[page, i],
+        has_failed=stats.has_failed[page, i : i + 1],
     )
 
 
-@kernel()
+@kernel(inline="always")
 def new_cell(
-    store: StoreView, row: int, point: NDArray[np.float32], wanted: int, situation: NDArray[np.float32]
-) -> Cell:
+    sites: SiteArrays, stats: ActionStats, row: int, point: NDArray[np.float32], wanted: int,
+    situation: NDArray[np.float32],
+) -> Cell:  # fmt: skip
     """A cell without scores at a new site, in space reserved before."""
-    index = add_site(store.sites, row, point, wanted)
-    page, i = address(store.sites, row, index)
-    store.actions.situation[page, i] = situation
-    cell = cell_at(store, row, index)
+    index = add_site(sites, row, point, wanted)
+    page, i = address(sites, row, index)
+    stats.situation[page, i] = situation
+    cell = cell_at(sites, stats, row, index)
     cell.counts[:] = 0
     cell.means[:] = 0.0
     cell.has_failed[0] = False
     return cell
+
+
+@kernel()
+def _count_open(store: StoreView, rows: Rows, thresholds: Floats, out: Rows) -> None:
+    sites, stats, _ = store
+    for m in range(rows.shape[0]):
+        for index in range(sites.n_sites[rows[m]]):
+            page, i = address(sites, rows[m], index)
+            has_untried, has_good = False, False
+            for a in range(stats.counts.shape[2]):
+                if stats.counts[page, i, a] == 0:
+                    has_untried = True
+                elif stats.means[page, i, a] >= thresholds[m]:
+                    has_good = True
+            out[m] += has_untried and not has_good

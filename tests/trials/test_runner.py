@@ -98,7 +98,9 @@ def test_progress_counts_episodes_of_the_whole_run(agent: Agent, tmp_path: Path)
     assert told[-1] == (260, 260)
 
 
-@pytest.mark.parametrize("change", [{"seed": 1}, {"trials": 3}, {"method": "frozen"}, {"options": {"rule": "text"}}])
+@pytest.mark.parametrize(
+    "change", [{"seed": 1}, {"trials": 3}, {"method": "frozen"}, {"options": {"rule": "text", "space": "raw"}}]
+)
 def test_a_folder_of_another_experiment_is_refused(agent: Agent, tmp_path: Path, change: dict[str, Any]) -> None:
     nappingrl.run("cartpole", agent, out=tmp_path / "run", **TINY)
     ((name, value),) = change.items()

@@ -1,16 +1,17 @@
-"""The paper's pseudo-code for one trial, written out with plain sets and loops. Slow on purpose; the tests trust it.
+"""The paper's pseudo-code for one trial with plain sets and loops: slow on purpose, the reference of the tests.
 
 Names follow the paper: a *principle* belongs to one point of the VoronoiSet (its `site`) and to the action that the
-agent wanted when the point was added (its `key`). It is open while it has more than one candidate, closed with one.
+agent wanted when the point was added (`wanted`). It is open with more than one candidate and closed with one.
 
-With `match_wanted` only sites with the agent's action are searched, under any rule.
+With `match_wanted`, every rule searches only the sites created for the wanted action.
 
 The four rules:
   printed   the algorithms as printed
-  text      the reading of the running text: only same-key sites are searched, good actions add no point, and a
-            candidate that is not at least as good as both the best score and thre goes
-  revised   printed, but a failing closed principle spawns A - {executed}, and the best score of a closed one may rise
-  fallback  every action is judged, the agent's own included, and the best scorer wins
+  text      the paper's prose: only sites created for the wanted action are searched, good actions add no point, and a
+            candidate below the best score or below thre is removed
+  revised   printed, but a failing closed principle creates one with A - {executed}, and the best score of a closed
+            principle may rise
+  fallback  every action is judged, the wanted one included, and the best one is kept
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from dataclasses import dataclass
 
 @dataclass
 class Principle:
-    """One row: the site and the key never change."""
+    """One principle; `site` and `wanted` never change."""
 
     site: tuple[float, ...]
-    key: int
+    wanted: int
     candidates: set[int]
     tested: set[int]
     best: float
@@ -36,8 +37,8 @@ class Principle:
         return len(self.candidates) > 1
 
 
-class Oracle:
-    """What one trial has learned so far."""
+class PseudoCode:
+    """The principles of one trial."""
 
     def __init__(self, n_actions: int, rule: str, match_wanted: bool = False) -> None:
         if rule not in ("printed", "text", "revised", "fallback"):
@@ -50,23 +51,23 @@ class Oracle:
     # ---- the VoronoiSet -------------------------------------------------------------------------------------------
 
     def nearest(self, model_state: Sequence[float], wanted: int) -> int:
-        """Index of the principle whose site is nearest (ties: the earliest), -1 if there is none."""
-        found, smallest = -1, float("inf")
+        """Index of the principle with the nearest site (ties: the earliest), -1 if there is none."""
+        index_of_nearest, smallest = -1, float("inf")
         for index, principle in enumerate(self.principles):
-            if self.match_wanted and principle.key != wanted:
+            if self.match_wanted and principle.wanted != wanted:
                 continue
             distance = sum((a - b) ** 2 for a, b in zip(model_state, principle.site, strict=True))
             if distance < smallest:
-                found, smallest = index, distance
-        return found
+                index_of_nearest, smallest = index, distance
+        return index_of_nearest
 
     def _applies(self, region: int, wanted: int) -> bool:
-        return region >= 0 and self.principles[region].key == wanted
+        return region >= 0 and self.principles[region].wanted == wanted
 
     # ---- select ---------------------------------------------------------------------------------------------------
 
     def eligible(self, model_state: Sequence[float], wanted: int) -> set[int]:
-        """The actions among which select may choose."""
+        """The actions that select may choose from."""
         region = self.nearest(model_state, wanted)
         if not self._applies(region, wanted):
             return {wanted}
@@ -76,7 +77,7 @@ class Oracle:
         return set(principle.candidates)
 
     def select(self, model_state: Sequence[float], wanted: int, order: Sequence[int]) -> int:
-        """The first action of the order that is eligible."""
+        """The first eligible action of the order."""
         eligible = self.eligible(model_state, wanted)
         return next(action for action in order if action in eligible)
 
@@ -94,12 +95,12 @@ class Oracle:
         principle.visits += 1
         principle.tested.add(executed)
         if self.rule == "text":
-            spawn = self._learn_text(principle, executed, score, thre, sup)
+            is_split = self._learn_text(principle, executed, score, thre, sup)
         elif self.rule == "fallback":
-            spawn = self._learn_fallback(principle, executed, score, thre, sup)
+            is_split = self._learn_fallback(principle, executed, score, thre, sup)
         else:
-            spawn = self._learn_printed(principle, executed, score, thre, sup)
-        if spawn:  # a closed principle failed: its region is split
+            is_split = self._learn_printed(principle, executed, score, thre, sup)
+        if is_split:  # a closed principle failed
             if self.rule == "revised":
                 candidates = self.all_actions - {executed}
             elif self.rule == "fallback":
@@ -125,7 +126,7 @@ class Oracle:
         site = tuple(float(x) for x in model_state)
         self.principles.append(Principle(site, wanted, candidates, {executed}, score, best_action=executed))
 
-    # Each _learn_* changes the principle and returns True when its region has to be split.
+    # Each _learn_* changes the principle and returns True if its region must be split.
 
     def _learn_printed(self, p: Principle, executed: int, score: float, thre: float, sup: float) -> bool:
         if score == sup and p.is_open:

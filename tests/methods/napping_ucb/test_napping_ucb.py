@@ -1,4 +1,4 @@
-"""The revised method in whole trials."""
+"""napping-ucb in whole trials."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +27,7 @@ def run(domain: str, agent: Agent, method: str = "napping-ucb", **options: objec
 
 
 @pytest.mark.parametrize("domain", ["cartpole", "mountaincar", "crossroad", "angrybirds"])
-def test_before_detection_it_is_the_frozen_agent(domain: str, agent_for: Callable[[str], Agent]) -> None:
+def test_equals_frozen_before_detection(domain: str, agent_for: Callable[[str], Agent]) -> None:
     options = {"trials": 2, "protocol": "3+3", "detector": "given"}
     frozen, mine = (run(domain, agent_for(domain), method, **options) for method in ("frozen", "napping-ucb"))
     before = pl.col("episode") < 0
@@ -39,7 +39,7 @@ def test_before_detection_it_is_the_frozen_agent(domain: str, agent_for: Callabl
 
 
 @pytest.mark.parametrize("domain", ["cartpole", "crossroad"])
-def test_a_trial_does_not_depend_on_its_neighbours(domain: str, agent_for: Callable[[str], Agent]) -> None:
+def test_trials_are_independent(domain: str, agent_for: Callable[[str], Agent]) -> None:
     options = {"trials": 3, "protocol": "7+4", "detector": "given"}
     together = run(domain, agent_for(domain), **options)
     spec = RunSpec(domain, "a", "napping-ucb", **options).complete()
@@ -47,7 +47,7 @@ def test_a_trial_does_not_depend_on_its_neighbours(domain: str, agent_for: Calla
     assert_frame_equal(together, pl.concat(alone))
 
 
-def test_it_learns_to_balance_in_a_changed_world(agent: Agent) -> None:
+def test_learns_to_balance_after_a_novelty(agent: Agent) -> None:
     options = {"trials": 8, "detector": "given", "seed": 2}
     frozen, mine = (run("cartpole", agent, method, **options) for method in ("frozen", "napping-ucb"))
     late = pl.col("episode") >= 6
@@ -55,7 +55,7 @@ def test_it_learns_to_balance_in_a_changed_world(agent: Agent) -> None:
 
 
 class Counting(NappingUcb):
-    """Counts steps in the other world, and those whose action is not the agent's."""
+    """Counts detected steps, and those with another action than the wanted one."""
 
     n_steps = n_others = 0
 
@@ -65,7 +65,7 @@ class Counting(NappingUcb):
         super().learn(rows, transition, detected)
 
 
-def test_after_a_false_alarm_few_actions_are_not_the_agent_s(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_false_alarm_changes_few_actions(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(napping_ucb, "NappingUcb", Counting)
     spec = RunSpec("cartpole", "a", "napping-ucb", "none", trials=6, protocol="12+6", detector="given").complete()
     engine = Engine(spec, agent)
@@ -78,7 +78,7 @@ def test_after_a_false_alarm_few_actions_are_not_the_agent_s(agent: Agent, monke
 
 
 class Walk:
-    """The method of two trials by hand, without a world: agents of a domain, random states, scores as told."""
+    """Two trials of the method without a domain: random observations, rewards of one."""
 
     def __init__(self, agent: Agent) -> None:
         spec = RunSpec("cartpole", "a", "napping-ucb").complete()
@@ -97,11 +97,11 @@ class Walk:
         self.method.learn(self.rows, transition, self.method.contexts.current > 0)
         return decision.actions.tolist(), actions.tolist()
 
-    def enter(self, row: int, world: int) -> None:
-        self.method.on_context_change(np.array([row]), np.array([world]))
+    def enter(self, row: int, context: int) -> None:
+        self.method.on_context_change(np.array([row]), np.array([context]))
 
 
-def test_cells_belong_to_worlds_and_are_found_again(agent: Agent) -> None:
+def test_cells_belong_to_contexts(agent: Agent) -> None:
     walk = Walk(agent)
     for _ in range(20):
         walk.step()
@@ -122,7 +122,7 @@ def test_cells_belong_to_worlds_and_are_found_again(agent: Agent) -> None:
     assert walk.method.regions(walk.rows)[0].tolist() == [len(first["wanted"]), 0]
 
 
-def test_state_and_restore_go_on_as_if_nothing_had_happened(agent: Agent) -> None:
+def test_state_and_restore(agent: Agent) -> None:
     walk, other = Walk(agent), Walk(agent)
     for _ in range(80):
         walk.step()
@@ -138,7 +138,7 @@ def test_state_and_restore_go_on_as_if_nothing_had_happened(agent: Agent) -> Non
     assert [walk.step() for _ in range(60)] == [other.step() for _ in range(60)]
 
 
-def test_its_principles_can_be_read_and_saved(agent: Agent, tmp_path: Path) -> None:
+def test_principles_are_readable_and_saved(agent: Agent, tmp_path: Path) -> None:
     mine = NappingAgent(agent, domain="cartpole", method="napping-ucb", detector="given")
     env = DomainEnv("cartpole")
     env.set_params(length=3.0, force=40.0)
@@ -162,7 +162,7 @@ def test_options_are_checked(options: dict[str, float]) -> None:
         RunSpec("cartpole", "a", "napping-ucb", options=options).complete()
 
 
-def test_it_is_made_for_every_domain(agent_for: Callable[[str], Agent]) -> None:
+def test_every_domain(agent_for: Callable[[str], Agent]) -> None:
     for domain in domains.names():
         spec = RunSpec(domain, "a", "napping-ucb").complete()
         assert Engine(spec, agent_for(domain), slots=2).method.regions(np.arange(2))[0].tolist() == [0, 0]

@@ -1,4 +1,4 @@
-"""What the Markdown pages show: shell commands and blocks of Python, read by a Markdown parser."""
+"""What the Markdown pages show: shell commands, blocks of Python and TOML, read by a Markdown parser."""
 
 import re
 import shlex
@@ -12,24 +12,40 @@ from nappingrl.cli.argv import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-COMMAND = re.compile(r"(?:\$ )?((?:napping|make) .+|python benchmarks/.+)")
+COMMAND = re.compile(r"(?:\$ )?((?:napping|make) .+|python (?:benchmarks|tests)/.+)")
 MENTION = re.compile(
     rf"\bnapping (?:{'|'.join({name.split()[0] for name in COMMANDS})})\b"
     r"|\bmake (?:demo|test|test-all|bench|lint|docs|clean)\b"
-    r"|\bpython benchmarks/\w+"
+    r"|\bpython (?:benchmarks|tests)/\w+"
 )
 """A command anywhere in the text of a page, whether the parser finds it or not."""
+FILE = re.compile(r"# ([\w/]+\.py)\n")
+"""How a block of Python begins that the reader saves as a file."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A command or a block of Python on a page."""
+    """A command or a block of code on a page."""
 
     page: Path
     line: int
     text: str
-    is_python: bool = False
+    language: str = "sh"
     is_inline: bool = False
+
+    @property
+    def is_python(self) -> bool:
+        return self.language == "python"
+
+    @property
+    def is_command(self) -> bool:
+        return self.language == "sh"
+
+    @property
+    def file(self) -> str:
+        """The file that the block is saved as; empty: none."""
+        match = FILE.match(self.text)
+        return match[1] if self.is_python and match else ""
 
     @property
     def words(self) -> list[str]:
@@ -47,12 +63,13 @@ class Shown:
 
 
 def read_page(page: Path) -> list[Shown]:
-    """Commands and Python in the order of the page."""
+    """Commands and blocks of code in the order of the page."""
     shown: list[Shown] = []
     for token in parse_page(page):
         line = token.map[0] + 1 if token.map else 0
-        if token.type == "fence" and token.info.split()[:1] == ["python"]:
-            shown.append(Shown(page, line, token.content, is_python=True))
+        language = (token.info.split() or [""])[0]
+        if token.type == "fence" and language in ("python", "toml"):
+            shown.append(Shown(page, line, token.content, language))
         elif token.type in ("fence", "code_block"):
             lines = token.content.replace("\\\n", " ").splitlines()
             shown += [Shown(page, line, match[1]) for text in lines if (match := COMMAND.fullmatch(text.strip()))]

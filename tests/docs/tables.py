@@ -3,8 +3,10 @@
 python tests/docs/tables.py    # writes the page again
 """
 
+import argparse
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
 from nappingrl.agents.zoo import agent_names, zoo_names
 from nappingrl.domains import find_domain
@@ -103,8 +105,7 @@ def _cells(row: list[str]) -> list[str]:
 
 
 if __name__ == "__main__":
-    from pathlib import Path
-
+    argparse.ArgumentParser(description=__doc__).parse_args()
     path = Path(__file__).parents[2] / PAGE
     path.write_text(write_tables(), encoding="utf-8")
     print(f"wrote {path}")

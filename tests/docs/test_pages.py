@@ -1,11 +1,13 @@
 """Every command on a page parses, and it and every block of Python run, in the order of the page and in one folder."""
 
 import argparse
+import importlib
 import re
 import runpy
 import shlex
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
@@ -17,6 +19,7 @@ from conftest import BALANCE, line_layers, make_agent, write_zip
 from docs.pages import MENTION, PAGES, ROOT, Shown, name_of, parse_page, read_page
 from nappingrl.cli import main
 from nappingrl.cli.argv import parse
+from nappingrl.registry import REGISTRIES, added_entries, unregister
 
 NOT_RUN = {
     r"make .*": "sets up an environment and runs for minutes; CI does",
@@ -33,6 +36,8 @@ NOT_RUN = {
     r"napping birds levels docs/.*": "overwrites a picture of the docs",
     r"python benchmarks/before_after.py .*": "checks out and measures an earlier commit",
     r"python benchmarks/ray_overhead.py": "starts Ray clusters",
+    r"python tests/golden/.*": "runs for minutes; tests/golden/test_golden_rows.py runs parts of it",
+    r"python tests/docs/tables.py": "writes a page; tests/docs/test_tables.py compares it",
 }
 """Commands that are only parsed, and why."""
 
@@ -51,11 +56,11 @@ class ParsedError(Exception):
 
 
 def commands(page: Path) -> list[Shown]:
-    return [shown for shown in read_page(page) if not shown.is_python]
+    return [shown for shown in read_page(page) if shown.is_command]
 
 
 def reason_not_to_run(shown: Shown) -> str:
-    if shown.is_python:
+    if not shown.is_command:
         return next((why for start, why in NOT_EXECUTED.items() if shown.text.startswith(start)), "")
     if shown.is_mention:
         return "a sentence names it"
@@ -66,7 +71,7 @@ def reason_not_to_run(shown: Shown) -> str:
 
 def is_run_here(shown: Shown) -> bool:
     """Whether `test_page_runs` runs it."""
-    return not reason_not_to_run(shown) and (shown.is_python or shown.words[0] == "napping")
+    return not reason_not_to_run(shown) and (not shown.is_command or shown.words[0] == "napping")
 
 
 def make_small(words: list[str]) -> list[str]:
@@ -127,16 +132,53 @@ def test_no_command_is_overlooked(page: Path) -> None:
 )
 def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
     Path("figures").mkdir()
     namespace = SETUP.get(name_of(page), dict)()
+    entry_points: dict[str, dict[str, str]] = {}
     for shown in read_page(page):
         if shown.is_python:
-            text = re.sub(r"\btrials=\d+", 'trials=1, protocol="1+2"', shown.text)
-            code = compile("\n" * shown.line + text, name_of(page), "exec")
-            if is_run_here(shown):
-                exec(code, namespace)
+            run_python(shown, namespace)
+        elif shown.language == "toml":
+            entry_points |= tomllib.loads(shown.text)["project"]["entry-points"]
+            install(entry_points)
         elif is_run_here(shown):
             main(make_small(shown.words[1:]))
+
+
+def run_python(shown: Shown, namespace: dict[str, Any]) -> None:
+    """Run a block; one that the reader saves as a file is saved and imported."""
+    text = re.sub(r"\btrials=\d+", 'trials=1, protocol="1+2"', shown.text)
+    code = compile("\n" * shown.line + text, name_of(shown.page), "exec")
+    if not is_run_here(shown):
+        return
+    if not shown.file:
+        exec(code, namespace)
+        return
+    file = Path(shown.file)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    importlib.invalidate_caches()
+    importlib.import_module(".".join(file.with_suffix("").parts))
+
+
+def install(entry_points: dict[str, dict[str, str]]) -> None:
+    """Leave in the working folder what an installer of a package with these entry points would."""
+    info = Path("my_napping-0.1.dist-info")
+    info.mkdir(exist_ok=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-napping\nVersion: 0.1\n", "utf-8")
+    groups = [
+        f"[{group}]\n" + "".join(f"{name} = {target}\n" for name, target in points.items())
+        for group, points in entry_points.items()
+    ]
+    (info / "entry_points.txt").write_text("\n".join(groups), "utf-8")
+    forget_entry_points()
+
+
+def forget_entry_points() -> None:
+    importlib.invalidate_caches()
+    for registry in REGISTRIES.values():
+        registry.__dict__.pop("_installed", None)
 
 
 @pytest.mark.slow
@@ -160,7 +202,7 @@ def test_script_runs(text: str, tmp_path: Path) -> None:
 def test_every_exception_is_needed() -> None:
     everything = [shown for page in PAGES for shown in read_page(page)]
     for pattern in NOT_RUN:
-        assert any(re.fullmatch(pattern, " ".join(shown.words)) for shown in everything if not shown.is_python), pattern
+        assert any(re.fullmatch(pattern, " ".join(shown.words)) for shown in everything if shown.is_command), pattern
     for start in NOT_EXECUTED:
         assert any(shown.text.startswith(start) for shown in everything if shown.is_python), start
     assert {name_of(page) for page in PAGES} >= SETUP.keys()
@@ -208,8 +250,14 @@ SETUP: dict[str, Callable[[], dict[str, Any]]] = {
 
 
 @pytest.fixture(autouse=True)
-def _forget_environments() -> Iterator[None]:
-    known = dict(gymnasium.registry)
+def _forget_environments_and_packages() -> Iterator[None]:
+    known, modules = dict(gymnasium.registry), set(sys.modules)
     yield
     gymnasium.registry.clear()
     gymnasium.registry.update(known)
+    for entry in added_entries():
+        unregister(entry.kind, entry.name)
+    forget_entry_points()
+    for name in set(sys.modules) - modules:
+        if name.split(".")[0] == "my_napping":
+            del sys.modules[name]

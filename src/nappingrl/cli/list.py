@@ -20,6 +20,9 @@ ANY_ENV = (
     "see docs/any-environment.md"
 )
 
+MAX_OPTIONS = 8
+"""A method with more options is listed with a few of them; `--json` lists all."""
+
 
 @dataclass(frozen=True)
 class List:
@@ -111,7 +114,11 @@ def _method_table(entries: list[Entry]) -> Table:
     table = _table("methods and their options")
     for entry in entries:
         table.add_row(entry.name, entry.role, entry.about + _origin(entry))
-        for name, text in _describe_method(entry)["options"].items():
+        options = _describe_method(entry)["options"]
+        if len(options) > MAX_OPTIONS:
+            table.add_row("", "", f"{len(options)} options, such as {', '.join([*options][:3])}: `napping list --json`")
+            continue
+        for name, text in options.items():
             table.add_row("", "", f"--option {name}=...: {text}")
     return table
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from nappingrl.cli import argv
 from nappingrl.cli.console import print_claims, print_note, print_table, progress
+from nappingrl.cli.report import report_command
 from nappingrl.cli.run import command_for
 from nappingrl.reproduction.evaluation import Stage, plan_evaluation, read_seconds, run_stages
 from nappingrl.reproduction.outputs import write_claims, write_outputs, write_pass_rates
@@ -48,7 +49,7 @@ class Paper:
         except KeyboardInterrupt:
             print_note(f"stopped; finished parts are safe. Continue with: {argv.rebuild(self)}")
             raise
-        files = [str(file) for file in write_outputs(runs, self.out)]
+        files = [str(file) for file in write_outputs(runs, self.out, report_command)]
         judged = write_claims(runs, self.out)
         rates = write_pass_rates(runs, self.out)
         seconds, by_run = time.perf_counter() - started, read_seconds(self.out / "runs")

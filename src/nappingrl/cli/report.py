@@ -76,6 +76,11 @@ class Report:
         print(f"picture: {out / PICTURE}\nopen {page} in a browser")
 
 
+def report_command(runs: Sequence[Path], out: Path, statistic: str) -> str:
+    """The command that reports on these runs."""
+    return argv.rebuild(Report(runs=tuple(runs), out=out, statistic=statistic))
+
+
 def _print_rates(runs: Sequence[Run]) -> None:
     """Print the pass rates, and how they compare with those of other agents."""
     gains = measure_gains(runs)

@@ -1,8 +1,7 @@
 """What an evaluation leaves behind: figures, a page per domain, the table of claims, pass rates."""
 
 import json
-import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,10 +17,13 @@ from nappingrl.reproduction.evaluation import PAPER, PaperSetup
 from nappingrl.reproduction.judging import judge
 from nappingrl.trials.store import make_folder
 
+CommandFor = Callable[[Sequence[Path], Path, str], str]
+"""Gives the command that reports on runs into a folder with a statistic."""
 
-def write_outputs(runs: Sequence[Run], out: Path) -> list[Path]:
+
+def write_outputs(runs: Sequence[Run], out: Path, command_for: CommandFor | None = None) -> list[Path]:
     """Draw every figure that the runs allow into out/figures, and write a page per domain; returns the files."""
-    return [*draw_figures(runs, out / "figures"), *write_pages(runs, out)]
+    return [*draw_figures(runs, out / "figures"), *write_pages(runs, out, command_for)]
 
 
 def draw_figures(runs: Sequence[Run], out: Path) -> list[Path]:
@@ -69,13 +71,13 @@ def _by_domain(runs: Sequence[Run]) -> dict[str, list[Run]]:
     return groups
 
 
-def write_pages(runs: Sequence[Run], out: Path) -> list[Path]:
-    """A report page per domain, in out/<domain>."""
+def write_pages(runs: Sequence[Run], out: Path, command_for: CommandFor | None = None) -> list[Path]:
+    """A report page per domain, in out/<domain>; `command_for` gives the command that each page shows."""
     files = []
     for domain, members in _by_domain(runs).items():
         statistic = PAPER.get(domain, PaperSetup()).statistic
-        words = ["napping", "report", *(str(run.path) for run in members), "--out", str(out / domain)]
-        command = shlex.join([*words, "--statistic", statistic] if statistic else words)
+        paths = [run.path for run in members if run.path is not None]
+        command = "" if command_for is None else command_for(paths, out / domain, statistic)
         files.append(write_report(members, out / domain, statistic=statistic, command=command))
     return files
 

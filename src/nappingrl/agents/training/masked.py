@@ -17,8 +17,8 @@ PACKAGES = ("nappingrl", "numpy", "gymnasium", "torch", "Box2D")
 
 
 def train_masked(
-    domain: str, name: str, recipe: dict[str, Any], out: Path, on_progress: OnProgress | None,
-    on_evaluation: OnEvaluation | None, tensorboard: Path | None = None,
+    domain: str, name: str, recipe: dict[str, Any], out: Path, command: str,
+    on_progress: OnProgress | None, on_evaluation: OnEvaluation | None, tensorboard: Path | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Train by a recipe, resume an interrupted run, write weights and card to `out`, and return the card."""
     with one_thread():
@@ -51,7 +51,7 @@ def train_masked(
         "checkpoint_episode": trainer.best_episode,
         "pass_rate": {"episodes": episodes} | rates,
         "versions": {"python": platform.python_version()} | {package: version(package) for package in PACKAGES},
-        "command": f"napping train {domain} {name}",
+        "command": command,
     }
     zoo.save(f"{domain}-{name}", dict(trainer.best_weights), about, out)
     return about

@@ -5,6 +5,7 @@ best checkpoint of those evaluations, the later one of equals.
 """
 
 import platform
+import shlex
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
@@ -67,14 +68,16 @@ def train(
             train(domain, recipe["reads"], out, seed, total_steps, on_progress, on_evaluation, tensorboard)
         return _without_normaliser(domain, agent, recipe, out)
     recipe = recipe | {key: value for key, value in changed.items() if value is not None}
+    options = {"--seed": seed, "--total-steps": total_steps}
+    words = [word for name, value in options.items() if value is not None for word in (name, str(value))]
+    command = shlex.join(["napping", "train", domain, agent, *words])
     if recipe["algorithm"] == "MaskedDQN":
         from nappingrl.agents.training.masked import train_masked
 
-        return train_masked(domain, agent, recipe, out, on_progress, on_evaluation, tensorboard)
+        return train_masked(domain, agent, recipe, out, command, on_progress, on_evaluation, tensorboard)
     weights, normaliser, step = _learn(recipe, on_progress, on_evaluation, tensorboard)
-    options = "".join(f" --{key.replace('_', '-')} {value}" for key, value in changed.items() if value is not None)
     about = _card(domain, agent, recipe, weights, normaliser)
-    about |= {"checkpoint_step": step, "command": f"napping train {domain} {agent}{options}"}
+    about |= {"checkpoint_step": step, "command": command}
     zoo.save(f"{domain}-{agent}", weights | zoo.normaliser_arrays(normaliser), about, out)
     return about
 

@@ -71,10 +71,10 @@ class Napping(Method):
         self.contexts.start(rows)
 
     def on_context_change(self, rows: Rows, contexts: Rows) -> None:
-        """Put away the principles of the world that is left; take out those of the one that is entered, if known."""
+        """Store the principles of the old context and recall those of the new one, if it is known."""
         self._regions[rows] = -1
-        for row, world in zip(rows.tolist(), contexts.tolist(), strict=True):
-            self.contexts.enter(row, world)
+        for row, context in zip(rows.tolist(), contexts.tolist(), strict=True):
+            self.contexts.enter(row, context)
 
     def _put_back(self, row: int, table: Learned) -> None:
         """The random choice of candidates goes on where it was."""
@@ -135,11 +135,11 @@ class Napping(Method):
         return () if self.local is None else tuple(self.local.names)
 
     def context_sizes(self, row: int) -> dict[int, int]:
-        """Principles of each world."""
+        """Principles of each context."""
         return self.contexts.context_sizes(row)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Worlds, random streams, and the principles of every world of every trial."""
+        """Contexts, random streams, and the principles of every context of every trial."""
         streams = [self.principles.stream(row) for row in range(self.n)]
         return self.contexts.state() | {"streams": np.array(streams, np.uint64)}
 

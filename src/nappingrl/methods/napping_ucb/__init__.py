@@ -1,9 +1,9 @@
-"""NAPPING revised, without hand-set parts: a calibrated threshold, mean scores, upper confidence bounds.
+"""NAPPING-UCB: NAPPING with a calibrated threshold, mean scores and upper confidence bounds.
 
-Against the paper's method: the threshold follows from what the agent scored before the novelty (`threshold.py`)
-instead of being set; an action is judged by its mean score in a cell instead of its best or its last; cells share what
-they learn; candidates are tried in the agent's own order, then by an upper confidence bound; and the agent's own action
-is kept unless another one is better by more than noise (`cells.py`).
+It differs from the paper's method in five ways. The threshold is calibrated on the agent's scores before the novelty
+(`threshold.py`). An action is judged by its mean score in a cell, not by its best or last one. Cells share what they
+learn. Candidates are tried in the agent's order of preference, then by an upper confidence bound. The agent's own
+action is kept unless another one is better by more than noise (`cells.py`).
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ from nappingrl.types import Actions, Decision, Flags, Keys, Observations, Rows, 
 
 
 class NappingUcb(Method):
-    """Statistics of actions over the cells of `space`, in force where the world is believed to be another."""
+    """Statistics of actions over the cells of `space`, used once the detector believes in a changed context."""
 
     needs_discrete = True
     takes_score = True
@@ -34,7 +34,7 @@ class NappingUcb(Method):
         "space": Napping.options["space"],
         "false_rate": Option(
             0.05,
-            "share of steps at which the agent's own action would count as failing in the unchanged world, at most",
+            "greatest share of steps at which the agent's own action counts as failing before the novelty",
             high=0.5,
         ),
         "min_visits": Option(
@@ -65,12 +65,12 @@ class NappingUcb(Method):
         self._at[rows] = -1
 
     def on_context_change(self, rows: Rows, contexts: Rows) -> None:
-        """Calibrate where the known world is left; put away the cells of a world, take out those of a known one."""
+        """Calibrate on leaving the original context; store the cells of the old context and recall those of the new."""
         self._at[rows] = -1
-        for row, world in zip(rows.tolist(), contexts.tolist(), strict=True):
+        for row, context in zip(rows.tolist(), contexts.tolist(), strict=True):
             if self.contexts.current[row] == 0:
                 self.calibration.calibrate(row)
-            self.contexts.enter(row, world)
+            self.contexts.enter(row, context)
 
     def act(self, rows: Rows, observations: Observations, decision: Decision) -> Actions:
         """The best action of the cell; the cell is kept for `learn`, so that the search runs once a step."""
@@ -119,11 +119,11 @@ class NappingUcb(Method):
         return self.cells.table(row, float(self.calibration.threshold(np.array([row]))[0]))
 
     def context_sizes(self, row: int) -> dict[int, int]:
-        """Cells of each world."""
+        """Cells of each context."""
         return self.contexts.context_sizes(row)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Worlds, random streams, scores, and the cells of every world of every trial."""
+        """Contexts, random streams, scores, and the cells of every context of every trial."""
         streams: dict[str, NDArray[Any]] = {"keys": self._streams.keys, "draws": self._streams.draws}
         scores = {f"calibration.{name}": array for name, array in arrays_of(self.calibration).items()}
         return self.contexts.state() | streams | scores

@@ -104,7 +104,7 @@ def descendants(pid: int) -> set[int]:
     return children.union(*(descendants(child) for child in children))
 
 
-def wait_for(what: Callable[[], Any], seconds: float = 60) -> None:
+def wait_for(what: Callable[[], Any], seconds: float = 240) -> None:
     deadline = time.monotonic() + seconds
     while not what():
         if time.monotonic() > deadline:
@@ -340,7 +340,7 @@ def test_ctrl_c_leaves_a_run_that_continues_and_no_processes(
         process.kill()
     assert (process.returncode, stdout) == (130, "")
     assert re.fullmatch(
-        rf"napping: stopped;.* Continue with the same command and --out {re.escape(str(out))}\n", stderr
+        rf"napping: stopped;.* Continue with: napping run .*--out {re.escape(str(out))}\n", stderr
     )
     before = parts(out)
     assert 0 < len(before) < 6

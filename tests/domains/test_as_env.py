@@ -12,17 +12,17 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from nappingrl.domains import find_domain
 from nappingrl.domains.as_env import DomainEnv, DomainVectorEnv
 from nappingrl.errors import BadSpecError, UnknownNameError
-from nappingrl.registry import domains
+from nappingrl.reproduction.evaluation import PAPER
 from nappingrl.types import DomainSpec
 
-IDS = [find_domain(name).env_id for name in domains.names()]
+IDS = [find_domain(name).env_id for name in PAPER]
 VectorAny = VectorEnv[Any, Any, Any]
 CARTPOLE = "nappingrl/CartPole-v0"
 GYMNASIUM = {CARTPOLE: "CartPole-v1", "nappingrl/MountainCar-v0": "MountainCar-v0"}
 
 
 def domain_from_env(env_id: str) -> DomainSpec:
-    return next(spec for name in domains.names() if (spec := find_domain(name)).env_id == env_id)
+    return next(spec for name in PAPER if (spec := find_domain(name)).env_id == env_id)
 
 
 def make(env_id: str, **options: Any) -> Any:

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from polars.testing import assert_frame_equal
 
-from methods.napping.pseudo_code import Oracle
+from methods.napping.pseudo_code import PseudoCode
 from nappingrl.agents import load, zoo_names
 from nappingrl.agents.base import Agent
 from nappingrl.agents.mlp import MlpAgent
@@ -516,7 +516,7 @@ def test_bad_specs_are_refused(options: dict[str, Any], error: type[Exception], 
 def tidy_trial(trial: TrialSpec, agent: Agent) -> tuple[list[float], list[int]]:
     """Returns and numbers of regions of a trial: gymnasium's CartPole, the paper's sets, plain Python."""
     env: Any = gymnasium.make("CartPole-v1").unwrapped
-    learned, detected = Oracle(2, "revised"), False
+    learned, detected = PseudoCode(2, "revised"), False
     starts_at = trial.stream("reset").random((11, 4))
     returns: list[float] = []
     regions: list[int] = []

@@ -17,7 +17,7 @@ import gymnasium
 
 from nappingrl.errors import BadSpecError, check_name
 
-PALETTE = ("#117733", "#aa4499", "#999933", "#661100", "#6699cc", "#ddaa33", "#004488")
+PALETTE = ("#117733", "#aa4499", "#44aa99", "#999933", "#661100", "#6699cc", "#ddaa33", "#004488")
 """Colours of entries that name none, in the order of registration: Paul Tol's, apart from those of the built-ins."""
 MARKERS = ("<", ">", "d", "H", "8", "1", "2", "3")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
@@ -200,7 +200,7 @@ methods = _built_in(
     ("napping", "methods.napping:Napping",
      {"title": "NAPPING", "colour": "#0072b2", "marker": "o", "role": "method", "cost": 3.0}),
     ("napping-ucb", "methods.napping_ucb:NappingUcb",
-     {"title": "NAPPING-UCB", "colour": "#44aa99", "marker": ">", "role": "method", "cost": 4.0, "in_paper": False}),
+     {"title": "NAPPING-UCB", "colour": "#a6761d", "marker": ">", "role": "method", "cost": 4.0, "in_paper": False}),
     ("napping-no-memory", "methods.controls:NappingNoMemory",
      {"title": "NAPPING, no memory", "colour": "#56b4e9", "marker": "p", "role": "control", "cost": 3.0,
       "no_rules": "it forgets its principles after every episode"}),

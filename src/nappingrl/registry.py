@@ -5,12 +5,15 @@ marker, what it can do. `register` adds one, and so does an installed package wi
 `nappingrl.domains`, `nappingrl.methods`, `nappingrl.detectors` or `nappingrl.agents`.
 """
 
+import hashlib
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -21,6 +24,7 @@ PALETTE = ("#117733", "#aa4499", "#44aa99", "#999933", "#661100", "#6699cc", "#d
 """Colours of entries that name none, in the order of registration: Paul Tol's, apart from those of the built-ins."""
 MARKERS = ("<", ">", "d", "H", "8", "1", "2", "3")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
 ROLES = ("method", "baseline", "control", "oracle")
 
 
@@ -54,6 +58,8 @@ class Entry:
     """The class of that environment."""
     horizon: int = 0
     """A domain's steps per episode."""
+    is_stateful: bool = False
+    """Whether an agent learns by itself; reports then label it by its own title, not by the method `frozen`."""
     origin: str = "nappingrl"
     """The package that registered it."""
 
@@ -63,6 +69,14 @@ class Entry:
             return self.target
         module, _, attribute = self.target.partition(":")
         return getattr(import_module(module), attribute)
+
+    def source_sha256(self) -> str:
+        """Hash of the module that defines it; empty for what belongs to this package, or has no file."""
+        thing = self.load()
+        file = getattr(sys.modules.get(getattr(thing, "__module__", "")), "__file__", None)
+        if self.origin == "nappingrl" or file is None:
+            return ""
+        return hashlib.sha256(Path(file).read_bytes()).hexdigest()
 
     @property
     def about(self) -> str:
@@ -86,15 +100,31 @@ class Registry:
         return [*self._entries, *(name for name in self._installed if name not in self._entries)]
 
     def entries(self) -> list[Entry]:
-        """All entries; the packages of entry points are imported."""
-        return [self.entry(name) for name in self.names()]
+        """All entries; the packages of entry points are imported, and one that cannot be is named on stderr."""
+        entries = []
+        for name in self.names():
+            try:
+                entries.append(self.entry(name))
+            except BadSpecError as error:
+                print(f"napping: {error}", file=sys.stderr)
+        return entries
 
     def entry(self, name: str) -> Entry:
         """One entry; did-you-mean where there is none."""
         if name not in self._entries and name in self._installed:
-            point = self._installed[name]
-            self.add(name, point.load(), origin=point.dist.name if point.dist is not None else point.module)
+            self._add_installed(self._installed[name])
         return self._entries[check_name(self.kind, name, self.names())]
+
+    def _add_installed(self, point: EntryPoint) -> None:
+        package = point.dist.name if point.dist is not None else point.module
+        try:
+            target = point.load()
+        except Exception as error:  # whatever a package raises while it is imported
+            why = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no message'}"
+            raise BadSpecError(
+                f"{self.kind} '{point.name}' of package {package} cannot be loaded ({why}); mend or uninstall it"
+            ) from error
+        self.add(point.name, target, origin=package)
 
     def get(self, name: str) -> Any:
         """The registered thing itself."""
@@ -112,6 +142,8 @@ class Registry:
             raise BadSpecError(f"{self.kind} name '{name}' has other characters than letters, digits, '-' and '_'")
         if name in self._entries:
             raise BadSpecError(f"a {self.kind} called '{name}' is registered already; choose another name")
+        if not isinstance(target, type | str):
+            raise BadSpecError(f"{self.kind} '{name}' must be a class or 'package.module:Class', not {target!r:.60}")
         for fact in facts:
             check_name(f"fact of a {self.kind}", fact, _FACTS)
         known = {
@@ -129,6 +161,8 @@ class Registry:
         facts = defaults | {fact: value for fact, value in (known | facts).items() if value not in ("", None)}
         if self.kind == "method":
             check_name("role", facts["role"], ROLES)
+        if not _COLOUR.fullmatch(str(facts["colour"])):
+            raise BadSpecError(f"colour '{facts['colour']}' of {self.kind} '{name}' is not of the form #rrggbb")
         entry = Entry(self.kind, name, target, origin=origin or _package(target), **facts)
         self.put(entry)
         return entry
@@ -218,19 +252,21 @@ methods = _built_in(
       "no_rules": "it is given the true parameters and learns no rules"}),
 )  # fmt: skip
 
+_STATEFUL = {"is_stateful": True}
+
 agents = _built_in(
     "agent",
-    ("angrybirds-naive", "scripted.naive:Naive", {"title": "Naive", "colour": "#56b4e9", "marker": "<"}),
+    ("angrybirds-naive", "scripted.naive:Naive", {"title": "Naive", "colour": "#56b4e9", "marker": "<", **_STATEFUL}),
     ("angrybirds-naive-adaptation", "scripted.naive_adaptation:NaiveAdaptation",
-     {"title": "Naive Adaptation", "colour": "#009e73", "marker": "^"}),
+     {"title": "Naive Adaptation", "colour": "#009e73", "marker": "^", **_STATEFUL}),
     ("angrybirds-datalab", "scripted.datalab:DataLab",
-     {"title": "DataLab", "colour": "#cc79a7", "marker": "v", "cost": 1.5}),
+     {"title": "DataLab", "colour": "#cc79a7", "marker": "v", "cost": 1.5, **_STATEFUL}),
     ("angrybirds-replanner", "scripted.replanner:Replanner",
-     {"title": "Replanner", "colour": "#e69f00", "marker": "D"}),
+     {"title": "Replanner", "colour": "#e69f00", "marker": "D", **_STATEFUL}),
     ("angrybirds-hydra", "scripted.hydra_angrybirds:HydraAngryBirds",
-     {"title": "HYDRA", "colour": "#8c510a", "marker": ">", "cost": 2.0}),
+     {"title": "HYDRA", "colour": "#8c510a", "marker": ">", "cost": 2.0, **_STATEFUL}),
     ("cartpole-hydra", "scripted.hydra_cartpole:HydraCartPole",
-     {"title": "HYDRA", "colour": "#8c510a", "marker": ">", "in_paper": False}),
+     {"title": "HYDRA", "colour": "#8c510a", "marker": ">", "in_paper": False, **_STATEFUL}),
 )  # fmt: skip
 """Scripted agents, as DOMAIN-NAME; trained ones lie in `agents/zoo`."""
 

@@ -5,13 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from nappingrl.agents.zoo import agent_names
 from nappingrl.detectors.base import Detector
 from nappingrl.domains.base import Domain
 from nappingrl.methods.base import Method
 from nappingrl.novelties.novelty import Novelty
 from nappingrl.registry import detectors, domains, methods, register, unregister
 from nappingrl.score import Score
-from nappingrl.testing import check_detector, check_domain, check_method
+from nappingrl.testing import check_agent, check_detector, check_domain, check_method
 from nappingrl.testing.toys import Corridor
 
 
@@ -30,6 +31,11 @@ def test_detector(name: str) -> None:
     if name == "adwin":
         pytest.importorskip("river")
     check_detector(name)
+
+
+@pytest.mark.parametrize(("domain", "name"), [(domain, name) for domain in domains for name in agent_names(domain)])
+def test_agent(domain: str, name: str) -> None:
+    check_agent(name, domain)
 
 
 def test_the_toy_domain_keeps_the_contract() -> None:
@@ -154,8 +160,37 @@ class Lossy(Detector):
         pass
 
 
+class Leaky(Detector):
+    """Changes the belief of all trials."""
+
+    def end_episode(self, rows, returns, next_episodes):
+        self.context[:] = 1
+
+
+class Counting(Detector):
+    """Counts steps over the ends of trials."""
+
+    def __init__(self, n):
+        super().__init__(n)
+        self._steps = np.zeros(n, np.int64)
+
+    def step(self, rows, transition):
+        self._steps[rows] += 1
+
+    def end_episode(self, rows, returns, next_episodes):
+        self.context[rows] = self._steps[rows] > 12
+        self._steps[rows] = 0
+
+
 @pytest.mark.parametrize(
-    ("detector", "text"), [(Carried, "does not forget"), (Pooled, "depend on"), (Lossy, "does not continue")]
+    ("detector", "text"),
+    [
+        (Leaky, "not given"),
+        (Counting, "does not forget"),
+        (Carried, "does not forget"),
+        (Pooled, "depend on"),
+        (Lossy, "does not continue"),
+    ],
 )
 def test_a_broken_detector_is_found(detector: type[Detector], text: str) -> None:
     with pytest.raises(AssertionError, match=text):

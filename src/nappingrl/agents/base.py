@@ -63,7 +63,7 @@ class Agent(ABC):
     embedding_dim: int
     observation_shape: tuple[int, ...] | None
     key_shapes: Mapping[str, tuple[int, ...]] = MappingProxyType({})
-    sha256: str
+    sha256: str = ""
     source: str | None = None
     is_stateful: bool = False
     """Whether the agent itself adapts during a trial (scripted agents); only the method `frozen` accepts it then."""
@@ -98,7 +98,7 @@ class Agent(ABC):
         """The networks, for methods that train the agent further."""
         raise BadAgentError(
             f"agent {self.name} cannot be trained further: its network is not a plain perceptron of SB3's DQN or PPO; "
-            "allowed methods for it: frozen, napping"
+            "use a method that does not train it, such as frozen, napping or foresight"
         )
 
     def hyperparameters(self) -> dict[str, Any]:

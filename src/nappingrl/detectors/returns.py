@@ -40,8 +40,8 @@ class RollingMean(Detector):
         low, high = domain.return_limits
         if low == -inf and high == inf:
             raise BadSpecError(
-                "detector 'rolling-mean' cannot alarm here: the domain names no limits of the return; "
-                "give RollingMean(n_envs, low=..., high=...) or another detector"
+                "detector 'rolling-mean' cannot alarm here: the DomainSpec states no return_limits; state them, or "
+                "choose another detector; in Python, RollingMean(n_envs, low=..., high=...) takes them too"
             )
         return cls(n, low, high)
 

@@ -13,6 +13,7 @@ from gymnasium.spaces import Box, Discrete
 from nappingrl.errors import BadSpecError, MissingExtraError, UnknownNameError, did_you_mean
 from nappingrl.novelties.attributes import read_constants
 from nappingrl.novelties.verify import play
+from nappingrl.registry import domains
 from nappingrl.types import DomainSpec
 
 Env = gymnasium.Env[Any, Any]
@@ -30,6 +31,8 @@ def find_spec(env_id: str) -> EnvSpec:
             raise BadSpecError(
                 f"module '{error.name}' of environment '{env_id}' is not found; is its folder in PYTHONPATH?"
             ) from error
+    if name not in gymnasium.registry:
+        domains.entries()  # registers the environments of installed packages
     spec = gymnasium.registry.get(name)
     if spec is not None:
         return spec

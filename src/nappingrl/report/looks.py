@@ -79,9 +79,10 @@ def domain_title(domain: str) -> str:
 
 
 def scripted_entry(manifest: Manifest) -> Entry | None:
-    """The registered scripted agent of a run; None where the agent has a network."""
+    """The registered agent of a run that learns by itself; None for agents that a method adapts."""
     name = f"{manifest.spec['domain']}-{agent_name(manifest)}"
-    return agents.entry(name) if name in agents else None
+    entry = agents.entry(name) if name in agents else None
+    return entry if entry is not None and entry.is_stateful else None
 
 
 def by_agent(runs: Sequence[Run]) -> dict[str, tuple[list[Run], list[Look]]]:

@@ -24,11 +24,16 @@ def check_detector(detector: str | type[Detector]) -> None:
     detector_class: type[Detector] = detectors.get(detector) if isinstance(detector, str) else detector
     beliefs = _play(_make(detector_class, 5), np.array([4, 0, 2]), _PRE + _POST)
     assert (beliefs >= 0).all(), "a context is a number from 0 on"
+    several = _make(detector_class, 5)
+    several.start(np.array([1, 3]), -_PRE)
+    _play(several, np.array([4, 0, 2]), _PRE + _POST)
+    assert not several.context[[1, 3]].any(), "a call changed `context` of rows that it was not given"
     for i in range(3):
         alone = _play(_make(detector_class, 1), np.array([0]), _PRE + _POST, first_trial=i)
         assert np.array_equal(alone[:, 0], beliefs[:, i]), "a trial's beliefs depend on the trials beside it"
     used = _make(detector_class, 3)
     _play(used, np.arange(3), _PRE + _POST, first_trial=7)
+    _play(used, np.arange(3), 1, first_trial=8, n_steps=3, starts=False)  # a trial that stops within an episode
     again, fresh = (_play(d, np.arange(3), _PRE + _POST) for d in (used, _make(detector_class, 3)))
     assert np.array_equal(again, fresh), "start() does not forget the trial before"
     _check_restore(detector_class)
@@ -54,7 +59,7 @@ def _check_restore(detector_class: type[Detector]) -> None:
 
 def _play(
     detector: Detector, rows: NDArray[np.int64], episodes: int, first_trial: int = 0, first_episode: int = 0,
-    starts: bool = True,
+    starts: bool = True, n_steps: int = HORIZON,
 ) -> NDArray[np.int64]:  # fmt: skip
     """What the detector believes after each episode, (episodes, rows)."""
     spec, agent = Corridor.spec, make_walker()
@@ -74,13 +79,15 @@ def _play(
         domain.reset(rows, np.array(starts_at))
         returns = np.zeros(n)
         running = rows
-        for step in range(HORIZON):
+        for step in range(n_steps):
             transition = _step(spec, domain, agent, running, step)
             detector.step(running, transition)
             returns[running] += transition.rewards
             running = running[~transition.terminated]
             if not len(running):
                 break
+        if n_steps < HORIZON:
+            break
         detector.end_episode(rows, returns[rows], np.full(len(rows), episode + 1 - _PRE))
         beliefs.append(detector.context[rows].copy())
     return np.array(beliefs, np.int64).reshape(-1, len(rows))

@@ -9,6 +9,7 @@ from nappingrl.domains import find_domain
 from nappingrl.domains.base import Domain
 from nappingrl.errors import NappingError
 from nappingrl.novelties.novelty import Novelty
+from nappingrl.registry import detectors
 from nappingrl.score import Score
 from nappingrl.types import Actions, DomainSpec, Flags, Floats, Observations, Rows
 
@@ -44,7 +45,16 @@ def rollout(spec: DomainSpec, m: int, steps: int, changes: Mapping[str, float] |
     played = []
     for _ in range(steps):
         observations, actions = domain.observe(rows), _random_actions(spec, rng, m)
-        rewards, terminated = domain.step(rows, actions)
+        outcome = domain.step(rows, actions)
+        assert isinstance(outcome, tuple) and len(outcome) == 2, (  # noqa: PT018
+            "step() must return (rewards, terminated); truncation at the horizon is not its business"
+        )
+        rewards, terminated = outcome
+        for name, array in (("rewards", rewards), ("terminated", terminated)):
+            assert isinstance(array, np.ndarray) and array.shape == (m,), (  # noqa: PT018
+                f"step() must return {name} as an array with one entry per row, ({m},)"
+            )
+        assert terminated.dtype == np.bool_, f"step() returned terminated as {terminated.dtype}, not bool"
         played.append((observations, actions, domain.observe(rows), rewards, terminated))
         ended = rows[terminated]
         domain.reset(ended, rng.random((len(ended), spec.n_reset_draws)))
@@ -58,18 +68,22 @@ def _random_actions(spec: DomainSpec, rng: np.random.Generator, m: int) -> Actio
 
 
 def _check_tables(spec: DomainSpec) -> None:
+    for name in ("observation_low", "observation_high"):
+        assert isinstance(getattr(spec, name), np.ndarray), f"{name} must be an array, not {getattr(spec, name)!r}"
     shape = spec.observation_low.shape
     for name in ("observation_high", "centre", "scale"):
         assert getattr(spec, name).shape == shape, f"{name} has another shape than observation_low, {shape}"
     assert (spec.observation_low < spec.observation_high).all(), "observation_low must be below observation_high"
     assert (spec.scale > 0).all(), "observation_scale must be positive"
     assert len(spec.observation_names) in (0, shape[0]), "one observation name per number, or none"
+    assert len(spec.observation_words) in (0, shape[0]), "one pair of observation words per number, or none"
     assert len(spec.action_names) in (0, spec.n_actions), "one action name per action, or none"
     assert spec.horizon > 0, "horizon must be positive"
     defaults = spec.defaults
     for kind, default, table in (
         ("novelty", defaults.novelty, [*spec.novelties, "none"]),
         ("score", defaults.score, spec.scores),
+        ("detector", defaults.detector, detectors.names()),
     ):
         assert not default or default in table, f"the default {kind} '{default}' is not among {list(table)}"
     entries: list[tuple[str, Novelty | Score]] = [*spec.novelties.items(), *spec.scores.items()]
@@ -84,14 +98,12 @@ def _check_tables(spec: DomainSpec) -> None:
 
 
 def _check_steps(spec: DomainSpec, steps: int) -> None:
-    for observations, _, following, rewards, terminated in rollout(spec, 4, steps):
+    for observations, _, following, rewards, _ in rollout(spec, 4, steps):
         for name, array in (("observe", observations), ("observe", following)):
             assert array.shape == (4, *spec.observation_low.shape), f"{name}() gave shape {array.shape}"
             assert array.dtype == np.float32, f"{name}() gave {array.dtype}, not float32"
         inside = (spec.observation_low <= following) & (following <= spec.observation_high)
         assert inside.all(), f"an observation is outside its bounds: {following[~inside.all(axis=1)][:1]}"
-        assert rewards.shape == terminated.shape == (4,), "step() must give one reward and one flag per row"
-        assert terminated.dtype == np.bool_, f"step() gave terminated as {terminated.dtype}, not bool"
         assert np.isfinite(rewards).all(), "step() gave a reward that is not finite"
         assert spec.describe(following[0]), "describe() gave no words"
     if spec.won is not None:
@@ -163,6 +175,9 @@ def _check_novelty(spec: DomainSpec, name: str, steps: int) -> None:
     domain = spec.for_novelties([name])
     unknown = set(novelty.ranges) - set(domain.parameters)
     assert not unknown, f"novelty '{name}' changes unknown parameters: {sorted(unknown)}"
+    for parameter, span in novelty.ranges.items():
+        is_range = isinstance(span, tuple) and len(span) == 2 and span[0] <= span[1]
+        assert is_range, f"novelty '{name}': the range of {parameter} must be (low, high), not {span!r}"
     before = dict(domain.parameters) | dict(novelty.setting)
     for seed in range(5):
         drawn = novelty.sample(np.random.default_rng(seed), domain.parameters)

@@ -1,5 +1,6 @@
 """Runs a spec: chunks of trials, in this process or in workers, into a folder that can be continued."""
 
+import hashlib
 import platform
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
@@ -21,7 +22,7 @@ from nappingrl.domains import find_domain
 from nappingrl.errors import BadAgentError, BadRunError, BadSpecError, check_name
 from nappingrl.explain import ReadableRule, summarise_principles
 from nappingrl.methods.napping.candidates import choice_names
-from nappingrl.registry import methods
+from nappingrl.registry import agents, detectors, domains, methods
 from nappingrl.trials import ray_executor as cluster
 from nappingrl.trials.engine import Engine
 from nappingrl.trials.protocol import phases
@@ -140,13 +141,22 @@ def _check(spec: RunSpec, agent: Agent, workers: int, executor: str, address: st
     return notes
 
 
+def _source_sha256(spec: RunSpec) -> str:
+    """Hash of this package's source, and of the modules from outside that define the domain, method, ... of a run."""
+    named = ((domains, spec.domain), (methods, spec.method), (detectors, spec.detector))
+    used = [*named, (agents, f"{spec.domain}-{spec.agent}")]
+    outside = [registry.entry(name).source_sha256() for registry, name in used if name in registry]
+    parts = [source_sha256(), *filter(None, outside)]
+    return parts[0] if len(parts) == 1 else hashlib.sha256("".join(parts).encode()).hexdigest()
+
+
 def make_manifest(spec: RunSpec, agent: Agent, command: str) -> Manifest:
     """The identity of a run."""
     domain = spec.domain_spec
     return Manifest(
         spec=msgspec.to_builtins(spec),
         version=nappingrl.__version__,
-        source_sha256=source_sha256(),
+        source_sha256=_source_sha256(spec),
         agent_sha256=agent.sha256,
         chunk=CHUNK,
         n_trials=spec.n_trials,

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from nappingrl.errors import BadAgentError, MissingExtraError, UnknownNameError, check_name
 from nappingrl.registry import agents as registered
+from nappingrl.registry import domains
 
 if TYPE_CHECKING:
     from nappingrl.agents.base import Agent
@@ -41,10 +42,11 @@ def agent_names(domain: str) -> list[str]:
 
 def card(domain: str | None, name: str, folder: Path | None = None) -> dict[str, Any]:
     """The card of a shipped agent: recipe, seed, returns before the novelty, sha256, training command."""
-    names = zoo_names(domain, folder)
+    names = zoo_names(domain, folder) if domain is None or folder is not None else agent_names(domain)
     hint = "The path of an SB3 .zip is allowed too."
     if not names:
-        raise UnknownNameError(f"unknown agent '{name}': no agent is shipped for the domain '{domain}'. {hint}")
+        own = f"Register one of yours as '{domain}-{name}'. " if domain in domains else ""
+        raise UnknownNameError(f"unknown agent '{name}': the domain '{domain}' has none. {own}{hint}")
     try:
         check_name("agent", name, names)
     except UnknownNameError as error:

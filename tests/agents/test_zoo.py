@@ -35,7 +35,7 @@ def test_names() -> None:
     assert agents.zoo_names() == [f"{domain}-{name}" for domain, name in ENVS + BIRDS + SHIPPED]
     assert sorted(zoo.recipes()) == sorted(agents.zoo_names())
     assert agents.load("cartpole-ppo").sha256 == agents.load("ppo", "cartpole").sha256
-    with pytest.raises(UnknownNameError, match=r"'ppp'; allowed: dqn, ppo\. Did you mean 'ppo'\?.*SB3 \.zip"):
+    with pytest.raises(UnknownNameError, match=r"'ppp'; allowed: dqn, hydra, ppo\. Did you mean 'ppo'\?.*SB3 \.zip"):
         agents.load("ppp", "cartpole")
     with pytest.raises(UnknownNameError, match="no agent is shipped"):
         agents.load("ppo", "nowhere")

@@ -160,3 +160,37 @@ def test_the_evaluation_takes_the_domain(napping_with_toys: Toys) -> None:
     napping_with_toys("paper", "--domains", "lane", "--scale", "quick", "--out", "evaluation", "--workers", "1")
     runs = {path.name for path in (napping_with_toys.folder / "evaluation" / "runs").iterdir() if path.is_dir()}
     assert {"lane-driver-frozen", "lane-driver-napping"} <= runs
+
+
+def test_a_changed_package_is_another_run(napping_with_toys: Toys) -> None:
+    """The source of a domain from outside is part of a run's identity."""
+    if not (napping_with_toys.folder / "toy_package.py").exists():
+        pytest.skip("the module of a script's registration is not in a folder of this test")
+    words = ["run", "lane", "--trials", "2", "--protocol", "0+1", "--method", "frozen", "--out", "r"]
+    napping_with_toys(*words)
+    module = napping_with_toys.folder / "toy_package.py"
+    module.write_text(module.read_text("utf-8").replace("horizon=10", "horizon=7"), "utf-8")
+    with pytest.raises(AssertionError, match="source has changed"):
+        napping_with_toys(*words)
+
+
+def test_a_package_that_cannot_be_loaded_is_named_in_one_line(napping_with_toys: Toys) -> None:
+    if not (napping_with_toys.folder / "toy_package.py").exists():
+        pytest.skip("only packages with entry points are loaded by nappingrl")
+    (napping_with_toys.folder / "toy_package.py").write_text("import no_such_module\n", "utf-8")
+    done = subprocess.run(
+        [sys.executable, str(napping_with_toys.script), "list"], cwd=napping_with_toys.folder,
+        env=napping_with_toys.environment, capture_output=True, text=True, timeout=300, check=True,
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr
+    assert "domain 'lane' of package toy-package cannot be loaded (ModuleNotFoundError" in done.stderr
+    assert "cartpole" in done.stdout
+
+
+@pytest.mark.usefixtures("registered")
+def test_figures_tell_methods_of_a_registered_agent_apart() -> None:
+    from nappingrl.report.looks import looks
+
+    runs = [nappingrl.run("lane", "driver", method, trials=2, protocol="0+1") for method in ("frozen", "napping")]
+    shown = looks(runs)
+    assert len({look.colour for look in shown}) == len({look.label for look in shown}) == 2

@@ -42,7 +42,7 @@ def _check_decision(decision: Decision, agent: Agent) -> None:
         assert inside.all(), f"action {actions[~inside][0]} is outside 0 to {agent.n_actions - 1}"
     states, preferences = decision.model_states, decision.preferences
     assert states.shape == (m, agent.embedding_dim), (
-        f"model_states have shape {states.shape}; with embedding_dim={agent.embedding_dim} it must be (m, embedding_dim)"
+        f"model_states have shape {states.shape}; embedding_dim={agent.embedding_dim} asks for (m, embedding_dim)"
     )
     assert states.dtype == np.float32, f"model_states are {states.dtype}, not float32"
     assert preferences.shape == (m, agent.n_actions), f"preferences have shape {preferences.shape}"

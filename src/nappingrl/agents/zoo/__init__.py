@@ -45,7 +45,7 @@ def card(domain: str | None, name: str, folder: Path | None = None) -> dict[str,
     names = zoo_names(domain, folder) if domain is None or folder is not None else agent_names(domain)
     hint = "The path of an SB3 .zip is allowed too."
     if not names:
-        own = f"Register one of yours as '{domain}-{name}'. " if domain in domains else ""
+        own = f"Register one of yours as '{domain}-{name}'. " if domain is not None and domain in domains else ""
         raise UnknownNameError(f"unknown agent '{name}': the domain '{domain}' has none. {own}{hint}")
     try:
         check_name("agent", name, names)

@@ -1,5 +1,6 @@
 """What the pages list is what exists: the registry's tables, the navigation, the reference, the glossary, the paths."""
 
+import importlib.util
 import re
 from importlib import import_module
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from docs.pages import PAGES, ROOT, name_of
 from docs.tables import PAGE, write_tables
+from nappingrl import NappingAgent
 from nappingrl.registry import detectors, methods
 
 DOCS = [page for page in PAGES if page.is_relative_to(ROOT / "docs")]
@@ -31,10 +33,12 @@ def exists(name: str) -> bool:
     """Whether a dotted name is a module or an attribute of one."""
     module, _, attribute = name.rpartition(".")
     try:
-        import_module(name)
-    except ModuleNotFoundError:
-        return hasattr(import_module(module), attribute)
-    return True
+        if importlib.util.find_spec(name) is not None:
+            return True
+    except ModuleNotFoundError:  # its parent is no package
+        if not exists(module):
+            return False
+    return hasattr(import_module(module), attribute)
 
 
 def test_tables_are_those_of_the_registry() -> None:
@@ -72,3 +76,17 @@ def test_paths_on_a_page_exist(page: Path) -> None:
         assert (ROOT / path).exists(), path
     for name in re.findall(r"`(nappingrl(?:\.[a-z_0-9]+)+)\b", text):
         assert exists(name), name
+
+
+def test_the_changelog_names_old_and_new() -> None:
+    rows = re.findall(r"^\| (`.+) \| (`.+|not public) \|$", read("CHANGELOG.md"), re.MULTILINE)
+    assert len(rows) > 40
+    for old, new in rows:
+        for name in re.findall(r"`NappingAgent\.(\w+)", new):
+            assert hasattr(NappingAgent, name), name
+        for name in re.findall(r"`NappingAgent\.(\w+)", old):
+            assert not hasattr(NappingAgent, name), name
+        for name in re.findall(r"`(nappingrl(?:\.\w+)+)", new):
+            assert exists(name), name
+        for name in re.findall(r"`(nappingrl(?:\.\w+)+)`", old):
+            assert not exists(name), name

@@ -24,7 +24,7 @@ DOMAINS = ("cartpole", "mountaincar", "crossroad")
 NOVELTIES = {"crossroad": "all"}
 """The other domains use their default, the paper's novelty."""
 LOOK_AT_NOTHING = ("given", "never")
-HEAD = ("world", "detector", "trials", "detected", "delay, episodes", "delay, steps", "false alarms per 1000 episodes",
+HEAD = ("domain", "detector", "trials", "detected", "delay, episodes", "delay, steps", "false alarms per 1000 episodes",
         "episodes watched", "trials without false alarm")  # fmt: skip
 
 

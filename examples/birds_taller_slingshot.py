@@ -1,4 +1,4 @@
-"""The shipped DQN of Angry Birds meets a slingshot twice as high: its shots fall short until it learns where to aim."""
+"""The shipped DQN of Angry Birds with a slingshot twice as high: its shots miss until it learns where to aim."""
 
 import gymnasium
 
@@ -8,7 +8,7 @@ EPISODES = 15
 
 
 def play(env, agent, params, seed):
-    """One level; True if it was passed."""
+    """Play one level; True if it was passed."""
     observation, info = env.reset(seed=seed, options={"params": params})
     ended = False
     while not ended:
@@ -19,7 +19,7 @@ def play(env, agent, params, seed):
 
 
 def main() -> None:
-    """Levels of one kind, first as they were, then with the taller slingshot."""
+    """Play levels of one template, first unchanged, then with the taller slingshot."""
     agent = NappingAgent("dqn", domain="angrybirds", detector="never")
     env = agent.wrap(gymnasium.make("nappingrl/AngryBirds-v0", reward="win"))
     before = [play(env, agent, {"template": 3}, seed) for seed in range(5)]
@@ -32,7 +32,7 @@ def main() -> None:
     env = agent.wrap(gymnasium.make("nappingrl/AngryBirds-v0", reward="win"))
     adapted = [play(env, agent, changed, 100 + seed) for seed in range(EPISODES)]
     print("taller slingshot, NAPPING:", " ".join("passed" if won else "lost" for won in adapted))
-    print("what it has learned:")
+    print("rules it learned:")
     for rule in agent.explain():
         print(" ", rule)
 

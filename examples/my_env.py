@@ -1,4 +1,4 @@
-"""My agent, my environment, my novelty: trials in any registered environment, and a novelty that is refused."""
+"""Trials with your own environment and novelty, and a novelty that is refused."""
 
 import gymnasium
 from gymnasium.envs.classic_control import CartPoleEnv
@@ -8,7 +8,7 @@ from nappingrl.errors import NappingError
 
 
 class ShortTrack(CartPoleEnv):
-    """An environment of one's own: CartPole on a track of half the length."""
+    """Your own environment: CartPole on a track of half the length."""
 
     def __init__(self, render_mode=None):
         super().__init__(render_mode=render_mode)
@@ -16,7 +16,7 @@ class ShortTrack(CartPoleEnv):
 
 
 def main() -> None:
-    """Register it, describe what changes, run trials with and without adaptation."""
+    """Register the environment, describe the novelty, run trials with and without adaptation."""
     gymnasium.register("ShortTrack-v0", entry_point=ShortTrack, max_episode_steps=200, reward_threshold=195)
     agent = nappingrl.load_agent("ppo", "cartpole")  # or the path of an SB3 zip
 

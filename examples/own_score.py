@@ -1,4 +1,4 @@
-"""A score of one's own: MountainCar, where an action is good if the car gains mechanical energy."""
+"""Your own score: in MountainCar, an action is good if the car gains mechanical energy."""
 
 import gymnasium
 import numpy as np
@@ -13,7 +13,7 @@ def gains_energy(obs, action, next_obs, reward, terminated):
 
 
 def main() -> None:
-    """Ten episodes in a world with stronger gravity."""
+    """Play ten episodes with stronger gravity."""
     score = Score("gains-energy", gains_energy, threshold=0.0)
     agent = NappingAgent("dqn", domain="mountaincar", score=score, detector="given")
     env = agent.wrap(gymnasium.make("nappingrl/MountainCar-v0"))

@@ -1,4 +1,4 @@
-"""A trained agent meets a changed CartPole: frozen it fails, wrapped it recovers and says what it learned."""
+"""A trained agent in a changed CartPole: frozen it fails, wrapped it recovers and prints the rules it learned."""
 
 import gymnasium
 
@@ -8,7 +8,7 @@ CHANGED = {"force": 70.0, "length": 2.0, "gravity": 30.0}
 
 
 def play(agent: nappingrl.NappingAgent, env: gymnasium.Env, episodes: int) -> list[int]:
-    """Lengths of some episodes in the changed world."""
+    """Lengths of some episodes with the changed parameters."""
     lengths = []
     for seed in range(episodes):
         observation, _ = env.reset(seed=seed, options={"params": CHANGED})

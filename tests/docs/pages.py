@@ -11,7 +11,8 @@ from markdown_it.token import Token
 from nappingrl.cli.argv import COMMANDS
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FRONT = ("README.md", "CONTRIBUTING.md", "benchmarks/README.md")
+PAGES = [*(ROOT / name for name in FRONT), *sorted((ROOT / "docs").rglob("*.md"))]
 COMMAND = re.compile(r"(?:\$ )?((?:napping|make) .+|python (?:benchmarks|tests)/.+)")
 MENTION = re.compile(
     rf"\bnapping (?:{'|'.join({name.split()[0] for name in COMMANDS})})\b"

@@ -58,6 +58,11 @@ def test_every_page_is_in_the_navigation() -> None:
     assert sorted(linked) == sorted(page.relative_to(ROOT / "docs").as_posix() for page in DOCS)
 
 
+def test_every_benchmark_is_listed() -> None:
+    listed = re.findall(r"python (benchmarks/\w+\.py)", read("benchmarks/README.md"))
+    assert set(listed) == {path.relative_to(ROOT).as_posix() for path in (ROOT / "benchmarks").glob("*.py")}
+
+
 def test_reference_names_exist() -> None:
     for path in re.findall(r"^::: ([\w.]+)$", read("docs/reference.md"), re.MULTILINE):
         assert exists(path), path

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -215,8 +216,24 @@ def test_links_lead_somewhere(page: Path) -> None:
         child.attrGet("href") or child.attrGet("src") for child in children if child.type in ("link_open", "image")
     ]
     for target in map(str, targets):
-        path = target.partition("#")[0]
-        assert target.startswith("http") or (page.parent / path).exists(), target
+        if target.startswith("http"):
+            continue
+        path, _, anchor = target.partition("#")
+        linked = (page.parent / path).resolve() if path else page
+        assert linked.exists(), target
+        assert not is_in_docs(page) or is_in_docs(linked), f"{target} is outside of the site"
+        assert not anchor or anchor in anchors(linked), target
+
+
+def is_in_docs(path: Path) -> bool:
+    return path.is_relative_to(ROOT / "docs")
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings."""
+    tokens = parse_page(page)
+    headings = [after.content for token, after in pairwise(tokens) if token.type == "heading_open"]
+    return {re.sub(r"[^\w\s-]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
 
 
 def _any_environment() -> dict[str, Any]:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+import nappingrl
 from docs.pages import PAGES, ROOT, name_of
 from docs.tables import PAGE, write_tables
-from nappingrl import NappingAgent
 from nappingrl.registry import detectors, methods
 
 DOCS = [page for page in PAGES if page.is_relative_to(ROOT / "docs")]
@@ -64,8 +64,12 @@ def test_every_benchmark_is_listed() -> None:
 
 
 def test_reference_names_exist() -> None:
-    for path in re.findall(r"^::: ([\w.]+)$", read("docs/reference.md"), re.MULTILINE):
+    paths = re.findall(r"^::: ([\w.]+)$", read("docs/reference.md"), re.MULTILINE)
+    for path in paths:
         assert exists(path), path
+    for name in set(nappingrl.__all__) - {"__version__"}:
+        thing = getattr(nappingrl, name)
+        assert {f"{thing.__module__}.{thing.__name__}", thing.__module__} & set(paths), name
 
 
 @pytest.mark.parametrize("term", re.findall(r"^\| \*\*(.+)\*\* \|", read("docs/glossary.md"), re.MULTILINE))
@@ -88,9 +92,9 @@ def test_the_changelog_names_old_and_new() -> None:
     assert len(rows) > 40
     for old, new in rows:
         for name in re.findall(r"`NappingAgent\.(\w+)", new):
-            assert hasattr(NappingAgent, name), name
+            assert hasattr(nappingrl.NappingAgent, name), name
         for name in re.findall(r"`NappingAgent\.(\w+)", old):
-            assert not hasattr(NappingAgent, name), name
+            assert not hasattr(nappingrl.NappingAgent, name), name
         for name in re.findall(r"`(nappingrl(?:\.\w+)+)", new):
             assert exists(name), name
         for name in re.findall(r"`(nappingrl(?:\.\w+)+)`", old):

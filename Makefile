@@ -1,4 +1,4 @@
-# `make demo` and `make test` work on a fresh checkout: they make .venv/ and install what they need.
+# Every target works on a fresh checkout: it creates .venv/ and installs the dependencies.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
@@ -9,8 +9,8 @@ READY := .venv/.ready
 help:
 	@echo "make demo      a CartPole experiment: table, picture, page (minutes)"
 	@echo "make test      linters, types, import rules and all tests"
-	@echo "make test-all  the same with the slow tests"
-	@echo "make bench     the engine against the loop a user would write"
+	@echo "make test-all  the same, with the slow tests"
+	@echo "make bench     the engine compared with the loop a user would write"
 	@echo "make lint      linters, types and import rules only"
 	@echo "make docs      build the documentation into site/"
 

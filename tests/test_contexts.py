@@ -13,7 +13,7 @@ from nappingrl.errors import BadSpecError, UnknownNameError
 from nappingrl.methods.foresight.describe import describe
 from nappingrl.methods.foresight.policies import LINEAR, REMAP, SimplePolicy
 from nappingrl.report.summary import final_levels, summarise
-from nappingrl.trials.runner import make_manifest
+from nappingrl.trials.manifest import make_manifest
 from nappingrl.trials.spec import RunSpec
 from nappingrl.types import DomainSpec
 
@@ -53,7 +53,7 @@ def test_sets_have_names_and_can_be_put_away_and_taken_out(learned: NappingAgent
     learned.switch_to("storm")
     assert wants(learned) == adapted
     learned.switch_to("calm")
-    assert learned.contexts() == {"storm": n, "calm": 0}
+    assert learned.contexts() == {"as trained": 0, "storm": n, "calm": 0}
     assert wants(learned) == trained
 
 

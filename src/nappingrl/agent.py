@@ -229,7 +229,8 @@ class NappingAgent:
 
     def contexts(self, env: int = 0) -> dict[str, int]:
         """The contexts met so far by name, with the number of principles or policies learned in each."""
-        return {self._name(context): count for context, count in self.method.context_sizes(env).items()}
+        sizes = {0: 0} | self.method.context_sizes(env)
+        return {self._name(context): count for context, count in sizes.items()}
 
     def rename_context(self, old: str, new: str) -> None:
         """Give a context another name, such as "strong wind" instead of "novelty 1"."""

@@ -9,7 +9,7 @@ class NappingError(Exception):
 
 
 class UnknownNameError(NappingError):
-    """Raised when a domain, agent, method, novelty, score, rule or detector is asked for by a name nobody has."""
+    """Raised for an unknown name of a domain, agent, method, novelty, score, rule or detector."""
 
 
 class BadAgentError(NappingError):

@@ -24,6 +24,10 @@ PALETTE = ("#117733", "#aa4499", "#44aa99", "#999933", "#661100", "#6699cc", "#d
 """Colours of entries that name none, in the order of registration: Paul Tol's, apart from those of the built-ins."""
 MARKERS = ("<", ">", "d", "H", "8", "1", "2", "3")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+CAPABILITIES = (
+    "takes_score", "needs_discrete", "can_be_saved", "is_privileged", "accepts_stateful_agents", "learns_from_others",
+    "needs_domain", "is_stateful",
+)  # fmt: skip
 _COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
 ROLES = ("method", "baseline", "control", "oracle")
 
@@ -77,6 +81,11 @@ class Entry:
         if self.origin == "nappingrl" or file is None:
             return ""
         return hashlib.sha256(Path(file).read_bytes()).hexdigest()
+
+    @property
+    def capabilities(self) -> tuple[str, ...]:
+        """What its class declares: such as takes_score, needs_discrete, can_be_saved."""
+        return tuple(name for name in CAPABILITIES if getattr(self.load(), name, False))
 
     @property
     def about(self) -> str:

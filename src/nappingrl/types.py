@@ -23,6 +23,8 @@ ModelStates = NDArray[np.float32]  # (m, embedding_dim)
 Floats = NDArray[np.float64]  # (m,) unless stated otherwise
 Flags = NDArray[np.bool_]  # (m,)
 Keys = NDArray[np.uint64]  # (m,) keys of counter-based random streams
+Point = tuple[float, float]  # x, y
+OnProgress = Callable[[int, int], None]  # called with what is done and what there is to do
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,9 +55,9 @@ def _cases() -> dict[str, list[str]]:
             add(base, "--method", "napping", "--rule", rule)
         add(base, "--method", "napping", "--guard")
         add(base, "--method", "napping-ucb")
-        if domain != "angrybirds":  # 156 observations are too many for the residual detector
+        add(base, "--method", "foresight", "--detector", "given")
+        if domain != "angrybirds":  # 156 observations are too many for foresight's default detector
             add(base, "--method", "foresight")
-            add(base, "--method", "foresight", "--detector", "given")
         if domain != "angrybirds" and (domain, agent) != ("mountaincar", "dqn"):
             for method in ("online", "finetune", "oracle"):
                 add(base, "--method", method)

@@ -52,7 +52,7 @@ def test_what_is_registered_has_a_title_at_once(runs: Runs, monkeypatch: pytest.
         monkeypatch.setattr(registry, "_added", list(registry._added))
     methods.add("lazy", Frozen, title="Lazy", colour="#123456")
     domains.add("toy", CartPole)
-    agents.add("cartpole-still", object(), title="Still")
+    agents.add("cartpole-still", Frozen, title="Still", is_stateful=True)
     run = runs["cartpole"][0]
     lazy, still = looks([with_spec(run, method="lazy"), with_spec(run, agent="still")])
     assert (lazy.label, lazy.colour) == ("balance Lazy", "#123456")

@@ -92,7 +92,7 @@ def _skip_where_it_cannot_be(domain: str, method: str) -> None:
     if method == "controller" and spec.defaults.score not in spec.controllers:
         pytest.skip(f"no controller belongs to the score of {domain}")
     if method == "foresight" and len(spec.observation_low) > 64:
-        pytest.skip(f"{domain} has too many observations for foresight")
+        pytest.skip(f"{domain} has too many observations for foresight's default detector")
 
 
 @pytest.mark.parametrize("domain", domains.names())

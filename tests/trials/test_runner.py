@@ -19,6 +19,7 @@ import nappingrl
 from nappingrl.agents.base import Agent
 from nappingrl.cli import main
 from nappingrl.errors import BadAgentError, BadRunError, BadSpecError, UnknownNameError
+from nappingrl.trials import manifest
 from nappingrl.trials import runner as launch
 from nappingrl.trials.engine import Engine
 from nappingrl.trials.store import RunFolder
@@ -119,7 +120,7 @@ def test_a_folder_of_another_agent_is_refused(agent: Agent, other_agent: Agent, 
 
 def test_a_folder_of_other_source_is_refused(agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nappingrl.run("cartpole", agent, out=tmp_path / "run", **TINY)
-    monkeypatch.setattr(launch, "source_sha256", lambda: "0" * 64)
+    monkeypatch.setattr(manifest, "source_sha256", lambda: "0" * 64)
     with pytest.raises(BadRunError, match="holds another run: source has changed since; use another --out"):
         nappingrl.run("cartpole", agent, out=tmp_path / "run", **TINY)
 

@@ -13,7 +13,7 @@ import nappingrl
 from nappingrl._build import source_sha256
 from nappingrl.agents.base import Agent
 from nappingrl.errors import BadRunError
-from nappingrl.trials.runner import make_manifest
+from nappingrl.trials.manifest import make_manifest
 from nappingrl.trials.spec import RunSpec
 from nappingrl.trials.store import Manifest, RunFolder
 
@@ -75,7 +75,7 @@ def test_manifest_comes_back_as_it_was(tmp_path: Path, manifest: Manifest) -> No
 
 def test_manifest_of_a_run(agent: Agent) -> None:
     spec = RunSpec("mountaincar", "x", trials=130, novelty="all", protocol="1+2").complete()
-    made = make_manifest(spec, agent, "the command")
+    made = make_manifest(spec, agent.sha256, "the command")
     assert made.spec == {
         "domain": "mountaincar", "agent": "x", "method": "napping", "novelty": "all", "trials": 130, "seed": 0,
         "strength": 1.0, "score": "from-rest-right", "detector": "rolling-mean",
@@ -93,9 +93,9 @@ def test_manifest_of_a_run(agent: Agent) -> None:
 def test_rows_come_back_in_the_order_of_the_trials(tmp_path: Path, manifest: Manifest) -> None:
     made = RunFolder.create(tmp_path / "run", manifest)
     made.write(1, rows(1))
-    assert made.missing() == [0]
+    assert made.pending() == [0]
     made.write(0, rows(0))
-    assert made.missing() == []
+    assert made.pending() == []
     assert_frame_equal(made.read(), pl.concat([rows(0), rows(1)]))
     parts = [f"part-0000{i}.parquet{end}" for i in (0, 1) for end in ("", ".sha256")]
     assert listing(made) == ["manifest.json", *parts]
@@ -103,7 +103,7 @@ def test_rows_come_back_in_the_order_of_the_trials(tmp_path: Path, manifest: Man
 
 def test_the_same_run_is_continued(folder: RunFolder, manifest: Manifest) -> None:
     again = RunFolder.create(folder.path, replace(manifest, command="another", versions={}))
-    assert again.missing() == []
+    assert again.pending() == []
     assert again.manifest.command == "napping run", "how it was started first"
     assert_frame_equal(again.read(), folder.read())
 
@@ -150,12 +150,12 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path, manifest: Manifes
 
 
 def test_an_empty_folder_is_taken(tmp_path: Path, manifest: Manifest) -> None:
-    assert RunFolder.create(tmp_path, manifest).missing() == [0, 1]
+    assert RunFolder.create(tmp_path, manifest).pending() == [0, 1]
 
 
 def test_a_run_that_was_killed_before_its_manifest_was_whole_begins_again(tmp_path: Path, manifest: Manifest) -> None:
     (tmp_path / "manifest.json.tmp").write_text('{"spec"')
-    assert RunFolder.create(tmp_path, manifest).missing() == [0, 1]
+    assert RunFolder.create(tmp_path, manifest).pending() == [0, 1]
 
 
 def test_no_run_no_rows_and_damaged_manifest(tmp_path: Path, manifest: Manifest) -> None:
@@ -184,7 +184,7 @@ def test_a_damaged_part_is_named_set_aside_and_missing(
     part = folder.part(1)
     truncate(part, share)
     damaged = part.read_bytes()
-    assert folder.missing() == [1]
+    assert folder.pending() == [1]
     err = capsys.readouterr().err
     assert err.count("\n") == 1
     assert part.name in err
@@ -194,14 +194,14 @@ def test_a_damaged_part_is_named_set_aside_and_missing(
     assert not aside.name.endswith(".parquet")
     assert not part.exists()
     folder.write(1, rows(1))
-    assert folder.missing() == []
+    assert folder.pending() == []
     assert capsys.readouterr().err == ""
     assert_frame_equal(folder.read(), pl.concat([rows(0), rows(1)]))
 
 
 def test_a_part_with_too_few_rows_is_damaged(folder: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
     folder.write(0, rows(0).head(5))
-    assert folder.missing() == [0]
+    assert folder.pending() == [0]
     assert "5 rows instead of 6" in capsys.readouterr().err
 
 
@@ -217,7 +217,7 @@ def test_temporary_files_are_never_read(folder: RunFolder) -> None:
     """What a killed writer leaves behind does not end in .parquet."""
     for name in ("part-00000.123.tmp", "part-00007.9.tmp", "manifest.json.tmp", "part-00001.parquet.damaged"):
         (folder.path / name).write_bytes(b"half a file")
-    assert folder.missing() == []
+    assert folder.pending() == []
     assert_frame_equal(RunFolder.open(folder.path).read(), pl.concat([rows(0), rows(1)]))
 
 
@@ -234,9 +234,9 @@ def test_a_part_appears_whole_or_not_at_all(
         with pytest.raises(KeyboardInterrupt):
             made.write(0, rows(0))
     assert not made.part(0).exists()
-    assert made.missing() == [0, 1]
+    assert made.pending() == [0, 1]
     made.write(0, rows(0))
-    assert made.missing() == [1]
+    assert made.pending() == [1]
 
 
 @pytest.mark.parametrize("place", range(0, 1200, 97))
@@ -247,4 +247,4 @@ def test_no_flipped_bit_is_read(folder: RunFolder, place: int) -> None:
     folder.part(0).write_bytes(content)
     with pytest.raises(BadRunError, match="part-00000"):
         folder.read()
-    assert folder.missing() == [0]
+    assert folder.pending() == [0]

@@ -24,10 +24,9 @@ from nappingrl.methods.napping import Napping
 from nappingrl.methods.napping.principles import Principles
 from nappingrl.trials.engine import SLOTS, Engine
 from nappingrl.trials.spec import RunSpec, TrialSpec
-from nappingrl.types import Decision, Observations, Rows
+from nappingrl.types import Decision, Observations, OnProgress, Rows
 
 Tables = dict[int, Table]  # the principles that each trial has learned, by the trial's key
-OnProgress = Callable[[int, int], None]
 
 _POOL, _CHOSEN = 256, 128
 """Trials that adapt, and those of them that are timed."""

@@ -18,8 +18,8 @@ from nappingrl.agents import load
 from nappingrl.errors import MissingExtraError
 from nappingrl.learners import Dqn, Learner, make_learner
 from nappingrl.report.runs import run
+from nappingrl.types import OnProgress
 
-OnProgress = Callable[[int, int], None]
 _TRIALS, _PROTOCOL, _SB3_STEPS = 8, "0+30", 2048
 _ROWS, _REPEATS, _BATCH_SIZE = 2, 5, 64
 _UPDATES, _STEPS = 128, {"dqn": 4096, "ppo": 512}

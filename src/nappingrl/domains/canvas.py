@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.errors import MissingExtraError
+from nappingrl.types import Point
 
 SIZE = (600, 400)
 COLOURS = {
@@ -20,8 +21,6 @@ COLOURS = {
     "player": (60, 190, 80),
 }
 """Colour-blind safe: the parts of a picture also differ in brightness."""
-
-Point = tuple[float, float]
 
 
 class Canvas:

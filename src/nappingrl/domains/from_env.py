@@ -4,10 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from math import inf
-from typing import Any
 from weakref import finalize
 
-import gymnasium
 import numpy as np
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.spaces import Box, Discrete
@@ -16,14 +14,15 @@ from nappingrl.domains.base import Domain
 from nappingrl.domains.swing_up_scores import CONTROLLERS, ENERGIES
 from nappingrl.errors import BadSpecError, check_name
 from nappingrl.novelties.apply import change
+from nappingrl.novelties.attributes import Env
 from nappingrl.novelties.description import OTHER, Description, read_description
 from nappingrl.novelties.novelty import Novelty
 from nappingrl.novelties.subject import find_spec, make_env, read_env_by_id
 from nappingrl.novelties.verify import play, verify
+from nappingrl.registry import domains
 from nappingrl.score import Score, reward_score
 from nappingrl.types import Actions, Defaults, DomainSpec, Flags, Floats, Observations, Rows, Solved
 
-Env = gymnasium.Env[Any, Any]
 UNBOUNDED = 1e6
 """Observations that may be larger are scaled by their spread in random play."""
 NAMES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -31,8 +30,6 @@ NAMES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("cos(joint 1)", "sin(joint 1)", "cos(joint 2)", "sin(joint 2)", "speed of joint 1", "speed of joint 2"),
         ("torque -1", "no torque", "torque +1"),
     ),
-    "CartPole-v1": (("cart position", "cart velocity", "pole angle", "pole angular velocity"), ("LEFT", "RIGHT")),
-    "MountainCar-v0": (("position", "velocity"), ("LEFT", "COAST", "RIGHT")),
     "MountainCarContinuous-v0": (("position", "velocity"), ()),
     "Pendulum-v1": (("cos(angle)", "sin(angle)", "angular velocity"), ()),
     "LunarLander-v3": (
@@ -41,6 +38,8 @@ NAMES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
 }
 """Names of the observations and actions of well-known environments."""
+BUILT_IN = {"CartPole-v1": "cartpole", "MountainCar-v0": "mountaincar"}
+"""Environments whose names are those of a built-in domain."""
 
 SURVIVE = Score(
     "terminal",
@@ -165,6 +164,9 @@ def domain_from_env(env_id: str) -> DomainSpec:
 def _names(domain: DomainSpec) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What observations and actions are called."""
     observations, actions = NAMES.get(domain.name, ((), ()))
+    if domain.name in BUILT_IN:
+        spec: DomainSpec = domains.get(BUILT_IN[domain.name]).spec
+        observations, actions = spec.observation_names, spec.action_names
     return (
         observations or tuple(f"observation {i}" for i in range(len(domain.observation_low))),
         actions or tuple(f"action {i}" for i in range(domain.n_actions)),

@@ -1,11 +1,8 @@
 """Puts a novelty in place: attributes first, then wrappers around the environment."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
-import gymnasium
-
-from nappingrl.novelties.attributes import Make, read_derived, set_attributes, split_name
+from nappingrl.novelties.attributes import Env, Make, read_derived, set_attributes, split_name
 from nappingrl.novelties.description import DROP, REMAP, TERMS, neutral_of
 from nappingrl.novelties.wrappers import (
     AffineActions,
@@ -21,7 +18,6 @@ from nappingrl.novelties.wrappers import (
 )
 from nappingrl.types import DomainSpec
 
-Env = gymnasium.Env[Any, Any]
 _SIGHTS = {
     "obs-shift": ShiftObservation,
     "obs-scale": ScaleObservation,

@@ -3,7 +3,6 @@
 import re
 from functools import lru_cache, partial
 from importlib import import_module
-from typing import Any
 
 import gymnasium
 import numpy as np
@@ -11,12 +10,11 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.spaces import Box, Discrete
 
 from nappingrl.errors import BadSpecError, MissingExtraError, UnknownNameError, did_you_mean
-from nappingrl.novelties.attributes import read_constants
+from nappingrl.novelties.attributes import Env, read_constants
 from nappingrl.novelties.verify import play
 from nappingrl.registry import domains
 from nappingrl.types import DomainSpec
 
-Env = gymnasium.Env[Any, Any]
 ID = re.compile(r"(?:[\w.]+:)?(?:[\w:-]+/)?[\w:.-]+-v[0-9]+")
 """[module:][namespace/]Name-vN"""
 

@@ -6,18 +6,16 @@ from functools import partial
 from itertools import zip_longest
 from typing import Any
 
-import gymnasium
 import numpy as np
 from gymnasium.spaces import Box
 from numpy.typing import NDArray
 
 from nappingrl.errors import BadSpecError
 from nappingrl.novelties.apply import change
-from nappingrl.novelties.attributes import Make, make_with, read_derived, read_used, split_name
+from nappingrl.novelties.attributes import Env, Make, make_with, read_derived, read_used, split_name
 from nappingrl.novelties.description import OTHER, REMAP, TERMS, Description, Span, neutral_of
 from nappingrl.types import DomainSpec
 
-Env = gymnasium.Env[Any, Any]
 Seen = tuple[NDArray[Any], float, bool, bool]
 FEW, SOME, MANY = 2, 4, 24
 """Episodes: for a first look, to compare two environments, and before an attribute is doubted."""

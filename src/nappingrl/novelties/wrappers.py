@@ -13,9 +13,9 @@ from gymnasium.spaces import Box, Discrete
 from numpy.typing import NDArray
 
 from nappingrl.errors import BadSpecError
+from nappingrl.novelties.attributes import Env
 
 Array = NDArray[Any]
-Env = gymnasium.Env[Any, Any]
 
 
 class _Seeded(gymnasium.Wrapper[Any, Any, Any, Any]):

@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 
 from nappingrl.report import metrics
-from nappingrl.report.metrics import Flags, Floats
 from nappingrl.report.runs import Run
 from nappingrl.report.summary import LAST, span_of
+from nappingrl.types import Flags, Floats
 
 
 @dataclass(frozen=True, slots=True)

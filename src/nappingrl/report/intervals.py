@@ -16,8 +16,8 @@ from scipy import stats
 from scipy.stats import binom, norm, t
 
 from nappingrl.errors import BadRunError, check_name
+from nappingrl.types import Floats
 
-Floats = NDArray[np.float64]
 Statistic = Callable[..., Any]
 """Takes one array per run that ends in trials, and reduces that last axis."""
 

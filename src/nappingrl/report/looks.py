@@ -1,6 +1,6 @@
 """How runs are labelled and drawn everywhere: a method has one colour and marker, an agent one dash."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -109,18 +109,24 @@ def _shown(agent: str) -> str:
     return "-".join([words[0].upper(), *(word.capitalize() for word in words[1:])])
 
 
+def _condition(key: str, spec: Mapping[str, Any]) -> str:
+    if key == "guard":
+        return "guarded" if spec.get("guard") else "unguarded"
+    return f"{key} {spec[key]}" if key in ("seed", "strength", "protocol") else str(spec[key])
+
+
 def _differences(manifest: Manifest, manifests: list[Manifest]) -> str:
     """What a legend says besides agent and method: conditions that differ, and options of the same method."""
     spec = manifest.spec
     same = [m.spec for m in manifests if m.spec["method"] == spec["method"]]
     conditions = [
         key
-        for key in ("novelty", "seed", "strength", "detector", "protocol")
+        for key in ("novelty", "seed", "strength", "detector", "protocol", "guard")
         if any(m.spec.get(key) != spec.get(key) for m in manifests)
     ]
     if any(other.get("score") != spec.get("score") for other in same):
         conditions.append("score")
-    words = [f"{key} {spec[key]}" if key in ("seed", "strength", "protocol") else str(spec[key]) for key in conditions]
+    words = [_condition(key, spec) for key in conditions]
     return ", ".join(words + differing_options(spec, same))
 
 

@@ -12,9 +12,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from nappingrl.errors import BadRunError
-
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+from nappingrl.types import Flags, Floats
 
 _ROUNDING = 1e-12
 

@@ -12,10 +12,11 @@ import numpy as np
 import polars as pl
 
 from nappingrl.report.best_control import PAIRED
-from nappingrl.report.intervals import LEVEL, Floats, Interval, bootstrap_interval, mean_interval, pair, rate_band
+from nappingrl.report.intervals import LEVEL, Interval, bootstrap_interval, mean_interval, pair, rate_band
 from nappingrl.report.looks import looks
 from nappingrl.report.runs import Run
 from nappingrl.report.summary import LAST
+from nappingrl.types import Floats
 
 RIGHT_AFTER = 3
 """Episodes after the novelty that count as right after it."""

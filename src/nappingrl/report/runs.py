@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from nappingrl.errors import BadRunError, check_name
 from nappingrl.report.intervals import Interval, mean_interval, pair
 from nappingrl.report.summary import Summary, common_episodes, final_levels, is_rate, summarise
-from nappingrl.trials.store import ABSENT, MANIFEST, Manifest, RunFolder
+from nappingrl.trials.store import MANIFEST, MISSING, Manifest, RunFolder
 
 if TYPE_CHECKING:
     from nappingrl.explain import ReadableRule
@@ -200,8 +200,8 @@ class Run:
 def read_run(path: str | Path, partial: bool = False) -> Run:
     """Read a run back from its folder; `partial`: take an unfinished run as far as it goes, else BadRunError."""
     folder = RunFolder.open(Path(path))
-    lacking = folder.lacking()
-    has_parts = list(lacking.values()) != [ABSENT] * folder.manifest.n_chunks
+    lacking = folder.damaged_or_missing()
+    has_parts = list(lacking.values()) != [MISSING] * folder.manifest.n_chunks
     if lacking and not partial and has_parts:
         raise BadRunError(
             f"{folder.path} is unfinished: {name_parts(folder, lacking)}; run the command of its {MANIFEST} again, "

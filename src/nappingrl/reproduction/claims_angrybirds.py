@@ -11,12 +11,12 @@ from nappingrl.reproduction.judging import (
     Claim,
     Evidence,
     Finding,
-    Floats,
     MissingRunError,
     describe_mean,
     make_finding,
     outperforms,
 )
+from nappingrl.types import Floats
 
 BIRDS = "angrybirds"
 AGENTS = ("dqn", "dqn-rel")

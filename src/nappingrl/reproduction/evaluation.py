@@ -51,7 +51,7 @@ SLOW = 100.0
 SECONDS = "seconds.json"
 """File beside the runs: how long each took."""
 
-OnProgress = Callable[[int, int, str], None]
+OnStageProgress = Callable[[int, int, str], None]
 """Called with (work done, work in all, what is running)."""
 CommandFor = Callable[[RunSpec, Path], str]
 """The shell command that repeats a run into a folder, for its manifest."""
@@ -154,7 +154,10 @@ def _too_slow(domain: str, method: Entry) -> str:
 
 
 def run_stages(
-    todo: Sequence[Stage], workers: int, on_progress: OnProgress | None = None, command_for: CommandFor | None = None
+    todo: Sequence[Stage],
+    workers: int,
+    on_progress: OnStageProgress | None = None,
+    command_for: CommandFor | None = None,
 ) -> list[Run]:
     """Run or continue every stage; finished ones cost nothing."""
     weights = [stage.cost for stage in todo]

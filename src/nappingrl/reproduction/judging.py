@@ -3,15 +3,13 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from nappingrl.errors import BadRunError
 from nappingrl.report.intervals import Interval, mean_interval, pair
 from nappingrl.report.runs import Run
+from nappingrl.types import Floats
 
-Floats = NDArray[np.float64]
 HOLDS, FAILS, NOT_RUN = "holds", "does not hold", "not run"
 
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from nappingrl.domains.angrybirds.aiming import OFFSETS, TRAJECTORIES, join
 from nappingrl.domains.angrybirds.layout import ObservedLevel, Target, decode
-from nappingrl.domains.angrybirds.physics.scene import Point
 from nappingrl.scripted.angrybirds import ScriptedBirdsAgent
 from nappingrl.scripted.base import Observation, ScriptedPolicy
 from nappingrl.scripted.datalab_building import PIG, building_shot
 from nappingrl.scripted.datalab_flight import Path, Scene, make_scene, paths
+from nappingrl.types import Point
 
 LEAST_BUILDING = 1000.0
 """The least utility at which a building is shot at."""

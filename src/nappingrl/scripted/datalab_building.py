@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from nappingrl.domains.angrybirds.layout import Target
-from nappingrl.domains.angrybirds.physics.scene import Box, Point
+from nappingrl.domains.angrybirds.physics.scene import Box
 from nappingrl.domains.angrybirds.trajectory import LOW
 from nappingrl.scripted.datalab_flight import COSTS, Path, Scene, paths
+from nappingrl.types import Point
 
 PIG = 5000.0
 FEWEST_BLOCKS = 3

@@ -10,8 +10,9 @@ from functools import cached_property
 from math import atan, degrees, hypot, radians, sqrt, tan
 
 from nappingrl.domains.angrybirds.layout import ObservedLevel, Target
-from nappingrl.domains.angrybirds.physics.scene import PIXELS, Box, Point
+from nappingrl.domains.angrybirds.physics.scene import PIXELS, Box
 from nappingrl.domains.angrybirds.trajectory import LOW
+from nappingrl.types import Point
 
 SPEED = 2.74815
 """In slingshot units, where gravity is 1."""

@@ -1,11 +1,8 @@
 """Runs a spec: chunks of trials, in this process or in workers, into a folder that can be continued."""
 
-import hashlib
-import platform
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -14,25 +11,21 @@ import polars as pl
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-import nappingrl
-from nappingrl._build import source_sha256
 from nappingrl.agents import load
 from nappingrl.agents.base import Agent
 from nappingrl.domains import find_domain
 from nappingrl.errors import BadAgentError, BadRunError, BadSpecError, check_name
 from nappingrl.explain import ReadableRule, summarise_principles
 from nappingrl.methods.napping.candidates import choice_names
-from nappingrl.registry import agents, detectors, domains, methods
 from nappingrl.trials import ray_executor as cluster
 from nappingrl.trials.engine import Engine
+from nappingrl.trials.manifest import make_manifest
 from nappingrl.trials.protocol import phases
 from nappingrl.trials.ray_executor import EXECUTORS
 from nappingrl.trials.spec import RunSpec
 from nappingrl.trials.store import Manifest, RunFolder
 from nappingrl.trials.workers import CHUNK, run_chunk, run_in_workers
-
-OnProgress = Callable[[int, int], None]
-"""Called with (episodes done, episodes in all)."""
+from nappingrl.types import OnProgress
 
 
 def run_trials(
@@ -56,7 +49,7 @@ def run_trials(
         return folder.manifest, folder.read()
     notes = _check(spec, loaded, workers, executor, address)
     chunks = _run_chunks(spec, loaded, None, workers, on_progress, executor, address)
-    return replace(make_manifest(spec, loaded, ""), notes=notes), pl.concat(rows for _, rows in chunks)
+    return replace(make_manifest(spec, loaded.sha256, ""), notes=notes), pl.concat(rows for _, rows in chunks)
 
 
 def run_into(
@@ -71,8 +64,8 @@ def run_into(
 ) -> RunFolder:
     """Run a completed spec into a folder, continuing where an earlier call stopped."""
     notes = _check(spec, agent, workers, executor, address)
-    folder = RunFolder.create(path, replace(make_manifest(spec, agent, command), notes=notes))
-    with closing(_run_chunks(spec, agent, folder.missing(), workers, on_progress, executor, address)) as results:
+    folder = RunFolder.create(path, replace(make_manifest(spec, agent.sha256, command), notes=notes))
+    with closing(_run_chunks(spec, agent, folder.pending(), workers, on_progress, executor, address)) as results:
         for chunk, rows in results:
             folder.write(chunk, rows)
     return folder
@@ -139,38 +132,6 @@ def _check(spec: RunSpec, agent: Agent, workers: int, executor: str, address: st
     if executor == "ray":
         cluster.check(address)
     return notes
-
-
-def _source_sha256(spec: RunSpec) -> str:
-    """Hash of this package's source, and of the modules from outside that define the domain, method, ... of a run."""
-    named = ((domains, spec.domain), (methods, spec.method), (detectors, spec.detector))
-    used = [*named, (agents, f"{spec.domain}-{spec.agent}")]
-    outside = [registry.entry(name).source_sha256() for registry, name in used if name in registry]
-    parts = [source_sha256(), *filter(None, outside)]
-    return parts[0] if len(parts) == 1 else hashlib.sha256("".join(parts).encode()).hexdigest()
-
-
-def make_manifest(spec: RunSpec, agent: Agent, command: str) -> Manifest:
-    """The identity of a run."""
-    domain = spec.domain_spec
-    return Manifest(
-        spec=msgspec.to_builtins(spec),
-        version=nappingrl.__version__,
-        source_sha256=_source_sha256(spec),
-        agent_sha256=agent.sha256,
-        chunk=CHUNK,
-        n_trials=spec.n_trials,
-        n_episodes=sum(count for _, count in phases(spec.protocol)),
-        return_range=domain.return_range,
-        solved_column=domain.solved.column if domain.solved else None,
-        solved_level=domain.solved.level if domain.solved else None,
-        parameters=dict(domain.parameters),
-        action_names=list(choice_names(domain)),
-        role=methods.entry(spec.method).role,
-        command=command,
-        versions={"python": platform.python_version()}
-        | {name: version(name) for name in ("numpy", "scipy", "numba", "gymnasium", "polars")},
-    )
 
 
 def _run_chunks(

@@ -1,24 +1,21 @@
 """Trials that external agents play over the Science Birds protocol: which levels, and the results as run folders."""
 
-import platform
 from collections import defaultdict
 from collections.abc import Sequence
-from importlib.metadata import version
+from dataclasses import replace
 from pathlib import Path
 
-import msgspec
 import polars as pl
 
-import nappingrl
-from nappingrl._build import source_sha256
 from nappingrl.domains.angrybirds.domain import AngryBirds
 from nappingrl.domains.angrybirds.levels.draw import templates_for
 from nappingrl.domains.angrybirds.levels.templates import LEVELS, make_level
 from nappingrl.domains.angrybirds.server.results import PASS, Episode
 from nappingrl.domains.angrybirds.server.trial_plan import LevelSet, Source, Trial
+from nappingrl.trials.manifest import make_manifest
 from nappingrl.trials.protocol import NOVEL, PRE
 from nappingrl.trials.spec import RunSpec, TrialSpec
-from nappingrl.trials.store import Manifest, RunFolder
+from nappingrl.trials.store import RunFolder
 
 METHOD = "frozen"
 NOTE = "played over the Science Birds protocol: no method adapts the agent; it may adapt itself"
@@ -58,7 +55,9 @@ def write_runs(out: Path, episodes: Sequence[Episode], novelty: str, seed: int, 
     for i, key in enumerate(largest_first, 1):
         path = out / ("run" if i == 1 else f"run-{i}")
         spec = _spec(key, len(runs[key]), novelty, seed)
-        folder = RunFolder.create(path, _manifest(spec, key, command))
+        folder = RunFolder.create(
+            path, replace(make_manifest(spec, "", command, spec.trials), role="baseline", notes=[NOTE])
+        )
         folder.write(0, pl.concat([_rows(spec, number, trial) for number, trial in enumerate(runs[key])]))
         paths.append(path)
     return paths
@@ -84,26 +83,6 @@ def _spec(key: Key, n_trials: int, novelty: str, seed: int) -> RunSpec:
         seed=seed,
         detector="never",
         protocol=protocol,
-    )
-
-
-def _manifest(spec: RunSpec, key: Key, command: str) -> Manifest:
-    domain = spec.domain_spec
-    return Manifest(
-        spec=msgspec.to_builtins(spec),
-        version=nappingrl.__version__,
-        source_sha256=source_sha256(),
-        agent_sha256="",
-        chunk=spec.trials,
-        n_trials=spec.trials,
-        n_episodes=key[1] + key[2],
-        return_range=domain.return_range,
-        solved_column=domain.solved.column if domain.solved else None,
-        solved_level=domain.solved.level if domain.solved else None,
-        command=command,
-        versions={"python": platform.python_version()} | {name: version(name) for name in ("numpy", "polars", "Box2D")},
-        role="baseline",
-        notes=[NOTE],
     )
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from nappingrl.errors import BadRunError
 
 MANIFEST = "manifest.json"
-ABSENT = "missing"
+MISSING = "missing"
 """The defect of a part that does not exist."""
 
 
@@ -113,21 +113,21 @@ class RunFolder:
         """Where the rows of a chunk are."""
         return self.path / f"part-{chunk:05d}.parquet"
 
-    def lacking(self) -> dict[int, str]:
+    def damaged_or_missing(self) -> dict[int, str]:
         """Chunks without whole rows, each with what is wrong. Changes nothing on disk."""
         found = {}
         for chunk in range(self.manifest.n_chunks):
             if not self.part(chunk).exists():
-                found[chunk] = ABSENT
-            elif (fault := self._fault(chunk)) is not None:
+                found[chunk] = MISSING
+            elif (fault := self._defect(chunk)) is not None:
                 found[chunk] = f"damaged ({fault})"
         return found
 
-    def missing(self) -> list[int]:
+    def pending(self) -> list[int]:
         """Chunks that still have to be run. A damaged part is named, set aside, and counts as missing."""
-        lacking = self.lacking()
+        lacking = self.damaged_or_missing()
         for chunk, fault in lacking.items():
-            if fault != ABSENT:
+            if fault != MISSING:
                 part = self.part(chunk)
                 aside = part.with_suffix(".parquet.damaged")
                 part.replace(aside)
@@ -157,7 +157,7 @@ class RunFolder:
         np.savez_compressed(file, allow_pickle=False, **table)
         return file
 
-    def _fault(self, chunk: int) -> str | None:
+    def _defect(self, chunk: int) -> str | None:
         expected = min(self.manifest.chunk, self.manifest.n_trials - chunk * self.manifest.chunk)
         try:
             rows = _read_part(self.part(chunk))

@@ -185,13 +185,22 @@ def test_observations_that_are_not_one_row_are_refused_in_one_line(agent: Agent,
     assert "foresight" in str(caught.value)
 
 
-@pytest.mark.parametrize("options", [[], ["--detector", "given"]])
-def test_angry_birds_is_refused_in_one_line(napping: Napping, options: list[str]) -> None:
-    """It has 156 observations: the models of a single trial would take gigabytes."""
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ([], "detector 'residual' models at most 64 observations, and this domain has 156; use detector 'k"),
+        (
+            ["--option", "max_observations=100"],
+            "method 'foresight' models at most 100 observations, and this domain has",
+        ),
+    ],
+)
+def test_too_many_observations_are_refused_in_one_line(napping: Napping, options: list[str], text: str) -> None:
+    """Angry Birds has 156: the residual detector's models would take gigabytes."""
     done = napping("run", "angrybirds", "--method", "foresight", "--trials", "1", *options)
     assert done.status == 2
     assert len(done.err.strip().splitlines()) == 1
-    assert "at most 64 observations, and this domain has 156; use method 'napping'" in done.err
+    assert text in done.err
 
 
 def test_a_reversed_pendulum_is_repaired_in_its_first_episodes() -> None:

@@ -8,7 +8,8 @@ from typing import Any
 from nappingrl.agents import zoo
 from nappingrl.agents.object_networks import NetworkAgent
 from nappingrl.agents.torch_agent import one_thread
-from nappingrl.agents.training.masked_dqn import OnEvaluation, OnProgress, Trainer
+from nappingrl.agents.training.masked_dqn import OnEvaluation, Trainer
+from nappingrl.types import OnProgress
 
 CARD_SEED = 2_000_003
 EPISODES = 700

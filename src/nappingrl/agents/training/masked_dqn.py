@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from nappingrl.agents.object_networks import MASKED_VALUE, make_network
 from nappingrl.agents.torch_agent import to_numpy
+from nappingrl.types import OnProgress
 
-OnProgress = Callable[[int, int], None]
 OnEvaluation = Callable[[int, float], None]
 
 

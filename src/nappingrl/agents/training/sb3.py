@@ -29,13 +29,12 @@ from nappingrl.agents.sb3.zip import DEFAULT_ACTIVATION
 from nappingrl.agents.state_dict import policy_layers
 from nappingrl.agents.torch_agent import one_thread, to_numpy
 from nappingrl.errors import BadSpecError, check_name
+from nappingrl.types import OnProgress
 
 ALGORITHMS: dict[str, type[PPO | DQN | SAC | TD3]] = {"PPO": PPO, "DQN": DQN, "SAC": SAC, "TD3": TD3}
 EPISODES = 100
 CHECKPOINT_SEED, CARD_SEED = 1_000_003, 2_000_003
 """Seeds of the evaluations that choose the checkpoint, and of the evaluation on the card."""
-OnProgress = Callable[[int, int], None]
-"""Called with the number of steps done and their total."""
 OnEvaluation = Callable[[int, float], None]
 """Called with the number of steps done and the mean return of the checkpoint."""
 PACKAGES = ("nappingrl", "numpy", "gymnasium", "torch", "stable-baselines3")

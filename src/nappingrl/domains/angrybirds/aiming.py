@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from nappingrl.domains.angrybirds.ground_truth.state import GroundTruth, SeenObject, boxes, sling_box
 from nappingrl.domains.angrybirds.layout import BIRD_COLOURS, CLASSES, N_SLOTS, ObservedLevel, Target, encode
-from nappingrl.domains.angrybirds.physics.scene import PIXELS, Box, Camera, Point, View
+from nappingrl.domains.angrybirds.physics.scene import PIXELS, Box, Camera, View
 from nappingrl.domains.angrybirds.trajectory import TAP_PERCENT, make_planner
+from nappingrl.types import Point
 
 TRAJECTORIES = ("low", "high")
 OFFSETS = (0, 15, -15, 25, -25, 35, -35)

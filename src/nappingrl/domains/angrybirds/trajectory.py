@@ -2,8 +2,9 @@
 
 from math import acos, cos, hypot, inf, pi, sin, sqrt
 
-from nappingrl.domains.angrybirds.physics.scene import GRAVITY, LAUNCH_SPEED, Box, Point
+from nappingrl.domains.angrybirds.physics.scene import GRAVITY, LAUNCH_SPEED, Box
 from nappingrl.errors import check_name
+from nappingrl.types import Point
 
 FALL = 0.48 * GRAVITY
 """Gravity of a bird, a share of the world's."""

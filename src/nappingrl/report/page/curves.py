@@ -24,8 +24,8 @@ from nappingrl.report.looks import Look, looks
 from nappingrl.report.page.html import range_decimals
 from nappingrl.report.runs import Run
 from nappingrl.report.summary import span_of
+from nappingrl.types import Floats
 
-Floats = NDArray[np.float64]
 BINS = 5
 TRIALS_PER_BIN = 4
 MAX_BYTES = 3_500_000

@@ -6,9 +6,10 @@ Sizes and numbers of corners are those of the game's sprites; the shapes are our
 from functools import cache
 from math import cos, pi, sin, tau
 
-from nappingrl.domains.angrybirds.physics.scene import Point, Thing
+from nappingrl.domains.angrybirds.physics.scene import Thing
 from nappingrl.domains.angrybirds.physics.sizes import SPRITE_SIZES
 from nappingrl.errors import check_name
+from nappingrl.types import Point
 
 Contour = tuple[Point, ...]
 

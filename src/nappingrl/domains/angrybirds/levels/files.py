@@ -5,14 +5,13 @@ refuses them. They are read tag by tag here: nesting does not matter, and entiti
 """
 
 import codecs
-import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from nappingrl.domains.angrybirds.physics.scene import BIRDS, BLOCKS, MATERIALS, NOVEL, PIGS, Camera, Item, Level
-from nappingrl.errors import BadSpecError, check_name
+from nappingrl.errors import BadSpecError, check_name, did_you_mean
 
 MAX_BYTES = 10_000_000
 MAX_ITEMS = 1000
@@ -55,8 +54,7 @@ def read(path: Path, skip_unknown: bool = False) -> Level:
     path = Path(path)
     if not path.is_file():
         siblings = [file.name for file in path.parent.glob("*.xml")]
-        near = difflib.get_close_matches(path.name, siblings, n=1)
-        raise BadSpecError(f"no level file '{path}'" + (f"; did you mean '{near[0]}'?" if near else ""))
+        raise BadSpecError(f"no level file '{path}'.{did_you_mean(path.name, siblings)}")
     size = path.stat().st_size
     if size > MAX_BYTES:
         raise BadSpecError(f"'{path}' has {size:,} bytes; a level file has at most {MAX_BYTES:,}")
@@ -279,11 +277,9 @@ def _check_sizes(where: str, **values: float) -> None:
 
 
 def _unknown(tag: _Tag) -> BadSpecError:
-    near = difflib.get_close_matches(tag.element.lower(), _ELEMENTS, n=1)
-    hint = f" Did you mean <{_ELEMENTS[near[0]]}>?" if near else ""
-    allowed = ", ".join(_ELEMENTS.values())
+    allowed, hint = ", ".join(_ELEMENTS.values()), did_you_mean(tag.element, _ELEMENTS.values())
     return BadSpecError(
-        f"{tag.where}: this world has no <{tag.element}>; allowed: {allowed}.{hint} "
+        f"{tag.where}: unknown element <{tag.element}>; allowed: {allowed}.{hint} "
         "To leave out what is unknown, read with skip_unknown=True"
     )
 

@@ -7,9 +7,10 @@ from typing import Protocol
 
 import numpy as np
 
-from nappingrl.domains.angrybirds.physics.scene import LAUNCH_SPEED, Level, Point, make_sling
+from nappingrl.domains.angrybirds.physics.scene import LAUNCH_SPEED, Level, make_sling
 from nappingrl.domains.angrybirds.trajectory import FALL
 from nappingrl.errors import BadSpecError, check_name
+from nappingrl.types import Point
 
 LEFT, RIGHT = -9.960, 9.397
 """Range of x in which a bird can reach the ground, with the slingshot of the benchmark."""

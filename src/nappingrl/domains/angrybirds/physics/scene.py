@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from nappingrl.types import Point
+
 GROUND = -3.5
 """Height of the ground in world units; y points up."""
 GRAVITY = 9.81
@@ -22,9 +24,6 @@ BLOCKS = (
 MATERIALS = ("wood", "stone", "ice")
 NOVEL = ("GreenEgg", "Bone")
 """Types of blocks that only novelties add; their material is "novel"."""
-
-Point = tuple[float, float]
-"""x and y, in world units or in pixels."""
 
 
 class Box(NamedTuple):

@@ -21,7 +21,6 @@ from nappingrl.domains.angrybirds.physics.scene import (
     LAUNCH_SPEED,
     WORLD_WIDTH,
     Level,
-    Point,
     Scene,
     Thing,
     View,
@@ -29,6 +28,7 @@ from nappingrl.domains.angrybirds.physics.scene import (
 )
 from nappingrl.domains.angrybirds.physics.shots import Shot
 from nappingrl.domains.angrybirds.physics.sizes import SPRITE_SIZES
+from nappingrl.types import Point
 
 STEP = 0.02
 ITERATIONS = 100, 100

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from nappingrl.domains.angrybirds.physics.scene import Point
 from nappingrl.domains.angrybirds.pictures.pen import Sprite, Stroke, disc, oval
+from nappingrl.types import Point
 
 
 def _shape(shade: str, *points: Point) -> Stroke:

@@ -5,8 +5,8 @@ from math import cos, hypot, pi, sin
 from random import Random
 
 from nappingrl.domains.angrybirds.ground_truth.outlines import Contour, rings
-from nappingrl.domains.angrybirds.physics.scene import Point
 from nappingrl.domains.angrybirds.pictures.pen import Sprite, Stroke, disc, oval
+from nappingrl.types import Point
 
 RIM = 0.03
 SHADE = 0.035

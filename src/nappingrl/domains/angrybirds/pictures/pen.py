@@ -7,7 +7,8 @@ from math import cos, sin, tau
 from PIL import ImageDraw
 
 from nappingrl.domains.angrybirds.ground_truth.palette import Rgb, Shades
-from nappingrl.domains.angrybirds.physics.scene import Camera, Point
+from nappingrl.domains.angrybirds.physics.scene import Camera
+from nappingrl.types import Point
 
 FIXED: dict[str, Rgb] = {"eye": (255, 255, 255), "pupil": (24, 24, 28), "spark": (255, 214, 92)}
 """Shades that do not depend on the colour of the object."""

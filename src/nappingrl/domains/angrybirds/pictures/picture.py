@@ -9,7 +9,7 @@ from PIL import Image, ImageDraw
 
 from nappingrl.domains.angrybirds.ground_truth import palette
 from nappingrl.domains.angrybirds.ground_truth.labels import damage_stage
-from nappingrl.domains.angrybirds.physics.scene import Point, Scene, Thing
+from nappingrl.domains.angrybirds.physics.scene import Scene, Thing
 from nappingrl.domains.angrybirds.physics.sizes import SPRITE_SIZES
 from nappingrl.domains.angrybirds.pictures.animals import animal
 from nappingrl.domains.angrybirds.pictures.backdrop import backdrop
@@ -17,6 +17,7 @@ from nappingrl.domains.angrybirds.pictures.blocks import block, bone, green_egg,
 from nappingrl.domains.angrybirds.pictures.pen import Pen, Sprite, disc
 from nappingrl.domains.angrybirds.pictures.sling import draw_before, draw_behind
 from nappingrl.errors import BadSpecError
+from nappingrl.types import Point
 
 FINEST = 4
 """The largest scale of a picture."""

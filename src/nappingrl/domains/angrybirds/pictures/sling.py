@@ -1,8 +1,9 @@
 """The slingshot: half of it is behind the bird, half in front."""
 
 from nappingrl.domains.angrybirds.ground_truth import palette
-from nappingrl.domains.angrybirds.physics.scene import Point, Sling
+from nappingrl.domains.angrybirds.physics.scene import Sling
 from nappingrl.domains.angrybirds.pictures.pen import Pen, Stroke
+from nappingrl.types import Point
 
 _WOOD = palette.PAINTS["wood"].shades
 _BAND = palette.PAINTS["platform"].shades

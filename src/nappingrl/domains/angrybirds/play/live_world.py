@@ -1,8 +1,8 @@
 """A world for play in real time."""
 
-from nappingrl.domains.angrybirds.physics.scene import Point
 from nappingrl.domains.angrybirds.physics.shots import Shot
 from nappingrl.domains.angrybirds.physics.world import SHOT_TICKS, World
+from nappingrl.types import Point
 
 
 class LiveWorld(World):

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from nappingrl.domains.angrybirds.aiming import to_world
-from nappingrl.domains.angrybirds.physics.scene import Level, Point, Scene
+from nappingrl.domains.angrybirds.physics.scene import Level, Scene
 from nappingrl.domains.angrybirds.physics.world import STEP
 from nappingrl.domains.angrybirds.pictures.picture import draw
 from nappingrl.domains.angrybirds.play.live_world import LiveWorld
+from nappingrl.types import Point
 
 FRAME_STEPS = 2
 """Physics steps per frame."""

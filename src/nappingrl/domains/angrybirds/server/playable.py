@@ -4,11 +4,12 @@ from collections.abc import Callable
 from math import cos, radians, sin
 from typing import Protocol
 
-from nappingrl.domains.angrybirds.physics.scene import PIXELS, Point, Scene
+from nappingrl.domains.angrybirds.physics.scene import PIXELS, Scene
 from nappingrl.domains.angrybirds.physics.shots import DOT_TICKS
 from nappingrl.domains.angrybirds.physics.world import STEP
 from nappingrl.domains.angrybirds.server.observer import Observer
 from nappingrl.domains.angrybirds.server.protocol import MOST_RECORDS
+from nappingrl.types import Point
 
 
 class Playable(Protocol):

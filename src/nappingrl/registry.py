@@ -22,7 +22,7 @@ from nappingrl.errors import BadSpecError, check_name
 
 PALETTE = ("#117733", "#aa4499", "#44aa99", "#999933", "#661100", "#6699cc", "#ddaa33", "#004488")
 """Colours of entries that name none, in the order of registration: Paul Tol's, apart from those of the built-ins."""
-MARKERS = ("<", ">", "d", "H", "8", "1", "2", "3")
+MARKERS = ("H", "8", "1", "2", "3", "4", "+", "x")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 CAPABILITIES = (
     "takes_score", "needs_discrete", "can_be_saved", "is_privileged", "accepts_stateful_agents", "learns_from_others",

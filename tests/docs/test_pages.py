@@ -33,7 +33,7 @@ NOT_RUN = {
     r"napping birds serve .*": "waits for agents; tests/cli/test_birds.py connects them",
     r"napping report served/run": "reads what agents played on the server; tests/cli/test_birds.py does",
     r"napping birds external .*": "starts a program that is not here; tests/domains/angrybirds/server starts agents",
-    r"napping birds play(?!.*--headless).*": "opens a window until someone closes it; tests/cli/test_birds.py plays in one",
+    r"napping birds play(?!.*--headless).*": "opens a window; tests/cli/test_birds.py plays in one",
     r"napping birds levels docs/.*": "overwrites a picture of the docs",
     r"python benchmarks/before_after.py .*": "checks out and measures an earlier commit",
     r"python benchmarks/ray_overhead.py": "starts Ray clusters",

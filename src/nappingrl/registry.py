@@ -151,7 +151,7 @@ class Registry:
             raise BadSpecError(f"{self.kind} name '{name}' has other characters than letters, digits, '-' and '_'")
         if name in self._entries:
             raise BadSpecError(f"a {self.kind} called '{name}' is registered already; choose another name")
-        if not isinstance(target, type | str):
+        if not isinstance(target, str) and not callable(target):
             raise BadSpecError(f"{self.kind} '{name}' must be a class or 'package.module:Class', not {target!r:.60}")
         for fact in facts:
             check_name(f"fact of a {self.kind}", fact, _FACTS)

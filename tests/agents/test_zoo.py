@@ -37,7 +37,7 @@ def test_names() -> None:
     assert agents.load("cartpole-ppo").sha256 == agents.load("ppo", "cartpole").sha256
     with pytest.raises(UnknownNameError, match=r"'ppp'; allowed: dqn, hydra, ppo\. Did you mean 'ppo'\?.*SB3 \.zip"):
         agents.load("ppp", "cartpole")
-    with pytest.raises(UnknownNameError, match="no agent is shipped"):
+    with pytest.raises(UnknownNameError, match="has none"):
         agents.load("ppo", "nowhere")
 
 

@@ -23,8 +23,8 @@ import nappingrl
 from nappingrl.agents.base import Agent
 from nappingrl.cli import main
 from nappingrl.errors import BadRunError, BadSpecError, MissingExtraError, UnknownNameError
+from nappingrl.trials import manifest
 from nappingrl.trials import ray_executor as cluster
-from nappingrl.trials import runner as launch
 from nappingrl.trials.store import RunFolder
 
 HAS_RAY = importlib.util.find_spec("ray") is not None
@@ -272,7 +272,7 @@ def test_a_chunk_that_always_kills_its_worker_is_given_up(
 def test_another_nappingrl_in_the_cluster_is_refused(
     nodes: Nodes, agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (cluster, launch):
+    for module in (cluster, manifest):
         monkeypatch.setattr(module, "source_sha256", lambda: "0" * 64)
     text = rf"node \S+ has another nappingrl \(\S+, source [0-9a-f]{{12}}\); this machine has \S+, source {'0' * 12};"
     with pytest.raises(BadRunError, match=text):

@@ -77,7 +77,7 @@ def test_worlds_that_were_left_are_kept(tmp_path: Path) -> None:
     assert players[0].play(300) == players[1].play(300)
     assert players[1].agent.describe_policy()
     assert players[1].agent.contexts() == players[0].agent.contexts()
-    assert set(players[1].agent.contexts()) == {"novelty 1"}
+    assert set(players[1].agent.contexts()) == {"as trained", "novelty 1"}
 
 
 def test_what_an_unfinished_episode_earned_does_not_count() -> None:

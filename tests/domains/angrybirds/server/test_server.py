@@ -277,8 +277,10 @@ def test_observers_look_and_do_nothing_else() -> None:
     with served(observer_port=0, settings=Settings(is_dev=True)) as server:
         observer = Wire(server.observer_port)
         assert observer.truth(62) == []
-        agents = [Client(port=server.port) for _ in range(2)]
-        for number, agent in enumerate(agents):
+        agents = []
+        for number in range(2):  # one after the other: the later one is the latest game
+            agent = Client(port=server.port)
+            agents.append(agent)
             agent.configure(100 + number)
             agent.ready_for_new_set()
             agent.ready_for_new_set()

@@ -76,11 +76,10 @@ class Entry:
 
     def source_sha256(self) -> str:
         """Hash of the module that defines it; empty for what belongs to this package, or has no file."""
-        thing = self.load()
-        file = getattr(sys.modules.get(getattr(thing, "__module__", "")), "__file__", None)
-        if self.origin == "nappingrl" or file is None:
+        if self.origin == "nappingrl":
             return ""
-        return hashlib.sha256(Path(file).read_bytes()).hexdigest()
+        file = getattr(sys.modules.get(getattr(self.load(), "__module__", "")), "__file__", None)
+        return "" if file is None else hashlib.sha256(Path(file).read_bytes()).hexdigest()
 
     @property
     def capabilities(self) -> tuple[str, ...]:
@@ -187,7 +186,9 @@ class Registry:
     def remove(self, name: str) -> None:
         """Take back an entry that was added."""
         self._added.remove(check_name(f"{self.kind} added by register", name, self._added))
-        del self._entries[name]
+        entry = self._entries.pop(name)
+        if self.kind == "domain":
+            gymnasium.registry.pop(entry.env_id, None)
 
     def added(self) -> list[Entry]:
         """Entries that are not built in."""

@@ -61,6 +61,14 @@ def test_the_environment_is_registered_with_gymnasium() -> None:
     assert env.spec.max_episode_steps == 10
 
 
+def test_unregister_takes_the_environment_back() -> None:
+    import gymnasium
+
+    nappingrl.register("domain", "lane", toy_package.Lane)
+    unregister("domain", "lane")
+    assert "nappingrl/lane-v0" not in gymnasium.registry
+
+
 @pytest.mark.parametrize(
     ("kind", "name", "facts", "text"),
     [

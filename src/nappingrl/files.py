@@ -58,16 +58,16 @@ def _check_kind(status: os.stat_result, max_bytes: int) -> int:
     return status.st_size
 
 
-def _check_size(size: int, max_bytes: int, verb: str = "has") -> None:
+def _check_size(size: int, max_bytes: int, state: str = "") -> None:
     if size > max_bytes:
-        raise UnusableFileError(f"it {verb} {size:,} bytes; at most {max_bytes:,} are read")
+        raise UnusableFileError(f"it has {size:,} bytes{state}; at most {max_bytes:,} are read")
 
 
 def read_zip(content: bytes, max_bytes: int) -> dict[str, bytes]:
     """The members of a zip, by name, of at most `max_bytes` together, whatever sizes the zip declares."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            _check_size(sum(member.file_size for member in archive.infolist()), max_bytes, "declares")
+            _check_size(sum(member.file_size for member in archive.infolist()), max_bytes, " unpacked")
             return {member.filename: _read_member(archive, member) for member in archive.infolist()}
     except UnusableFileError:
         raise

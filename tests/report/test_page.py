@@ -387,5 +387,5 @@ def test_stored_principles_are_found_by_their_trial_and_checked(tmp_path: Path) 
     }
     with pytest.raises(BadRunError, match="holds no principles"):
         read_table(good)
-    with pytest.raises(BadRunError, match="cannot be read"):
+    with pytest.raises(BadRunError, match="no zip, or a damaged one"):
         read_table(bad)

@@ -49,12 +49,12 @@ def _find_file(model: Any, domain: str | None) -> Path | None:
     """The file that `model` names; None for the name of a shipped agent and for objects."""
     if isinstance(model, str):
         looks_like_path = "." in model or "/" in model or os.sep in model
-        exists = Path(model).is_file() or Path(f"{model}.zip").is_file()
+        exists = os.path.isfile(model) or os.path.isfile(f"{model}.zip")  # Path raises for long names
         if model in zoo_names(domain) or not (looks_like_path or exists):
             return None
     elif not isinstance(model, os.PathLike):
         return None
-    path = Path(model).expanduser()
+    path = os.path.expanduser(model)  # Path raises for unknown users
     # As in SB3, the suffix is optional.
-    with_suffix = Path(f"{path}.zip")
-    return with_suffix if with_suffix.is_file() and not path.exists() else path
+    is_short = os.path.isfile(f"{path}.zip") and not os.path.exists(path)
+    return Path(f"{path}.zip" if is_short else path)

@@ -38,6 +38,15 @@ class Normaliser:
     epsilon: float = 1e-8
     clip: float = 10.0
 
+    def __post_init__(self) -> None:
+        """Refuse what does not standardise."""
+        if self.mean.shape != self.var.shape or self.mean.ndim == 0:
+            raise BadAgentError(f"it has a mean {self.mean.shape} and a variance {self.var.shape}, which do not fit")
+        if not (np.isfinite(self.mean).all() and np.isfinite(self.var).all() and (self.var >= 0).all()):
+            raise BadAgentError("its mean and variance must be finite, and its variance not negative")
+        if not 0 < self.epsilon < math.inf or not self.clip > 0:
+            raise BadAgentError(f"it has epsilon {self.epsilon:g} and clip_obs {self.clip:g}; both must be positive")
+
     def __call__(self, observations: Observations) -> Observations:
         """Standardised and clipped observations, float32, with VecNormalize's formula."""
         scaled = (observations - self.mean) / np.sqrt(self.var + self.epsilon)

@@ -1,6 +1,9 @@
 """VecNormalize statistics: parity with SB3, old pickles, refusals, and no pickle is ever run."""
 
+import os
 import pickle
+import subprocess
+import sys
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any
@@ -141,3 +144,60 @@ def test_nothing_is_run(statistics: VecNormalize, trap: Any, make_model: Any, tm
     assert not marker.exists()
     pickle.loads(hidden)
     assert marker.exists(), "the same bytes are dangerous for a plain unpickler"
+
+
+def test_paths_that_are_no_files(make_model: Any, tmp_path: Path) -> None:
+    """Devices, pipes, folders and endless files are refused before they are read."""
+    make_model("ppo").save(tmp_path / "agent.zip")
+    os.mkfifo(tmp_path / "pipe")
+    with (tmp_path / "sparse").open("wb") as file:
+        file.truncate(1 << 40)
+    reasons = {"/dev/zero": "a device", tmp_path / "pipe": "a named pipe", tmp_path: "a folder"}
+    for path, reason in (reasons | {tmp_path / "sparse": "at most 16,777,216"}).items():
+        with pytest.raises(BadAgentError, match=f"{reason}.*normaliser=None"):
+            agents.load(tmp_path / "agent.zip", normaliser=path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("clip_obs", 10**400), ("clip_obs", -(10**400)), ("clip_obs", float("nan")), ("clip_obs", 0), ("clip_obs", "10"),
+     ("epsilon", float("nan")), ("epsilon", float("inf")), ("epsilon", -1.0), ("epsilon", None), ("epsilon", 10**400),
+     ("var", np.full(4, -1.0)), ("var", np.full(4, np.nan)), ("mean", np.full(4, np.inf)), ("var", np.ones(3)),
+     ("mean", np.float64(1.0)), ("mean", np.ones(4, np.int64)), ("mean", np.ones(4, complex))],
+)  # fmt: skip
+def test_impossible_numbers(name: str, value: Any, statistics: VecNormalize, tmp_path: Path) -> None:
+    """Numbers that do not standardise are refused in one line."""
+    setattr(statistics if name in ("clip_obs", "epsilon") else statistics.obs_rms, name, value)
+    (tmp_path / "v.pkl").write_bytes(pickle.dumps(statistics))
+    with pytest.raises(BadAgentError, match=r"^normaliser file '.*v\.pkl': [^\n]*$"):
+        vecnormalize.read(tmp_path / "v.pkl")
+
+
+HOSTILE = {
+    "memo": b"\x80\x02Nr\xff\xff\xff\x1f.",  # LONG_BINPUT: nine bytes for a memo of 4 GiB
+    "bytes": b"\x80\x05\x8e" + (1 << 40).to_bytes(8, "little") + b".",
+    "operations": b"\x80\x04" + b"N0" * 2_000_000 + b"N.",
+    "names": b"\x80\x02" + b"".join(b"cm\nname%d\n0" % i for i in range(500_000)) + b"N.",
+    "nested": b"\x80\x02" + b"]" * 3_000_000 + b"a" * 2_999_999 + b".",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_memory_is_bounded(name: str, tmp_path: Path) -> None:
+    """Pickles that ask for gigabytes, or for long work, are refused in a process that has 300 MB more than it needs."""
+    (tmp_path / "v.pkl").write_bytes(HOSTILE[name])
+    program = (
+        "import resource, sys\n"
+        "from pathlib import Path\n"
+        "from nappingrl.agents.sb3 import vecnormalize\n"
+        "from nappingrl.errors import BadAgentError\n"
+        "pages = int(Path('/proc/self/statm').read_text().split()[0])\n"
+        "limit = pages * resource.getpagesize() + 300_000_000\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (limit, limit))\n"
+        "try:\n    vecnormalize.read(Path(sys.argv[1]))\n"
+        "except BadAgentError as error:\n    print('refused:', error)\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "v.pkl")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("refused: normaliser file"), done.stderr
+    assert done.stdout.count("\n") == 1

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -150,6 +151,18 @@ def test_bad_files(tmp_path: Path, make_model: Any) -> None:
     refused(tmp_path / "other.zip", "without", "allowed")
 
 
+def test_paths_that_are_no_files(tmp_path: Path) -> None:
+    """Devices, pipes, links to them and endless files are refused before they are read."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link.zip").symlink_to("/dev/zero")
+    with (tmp_path / "sparse.zip").open("wb") as file:
+        file.truncate(1 << 40)
+    refused("/dev/zero", "a device", "allowed")
+    refused(tmp_path / "link.zip", "a device")
+    refused(tmp_path / "pipe", "a named pipe")
+    refused(tmp_path / "sparse.zip", "at most 268,435,456")
+
+
 @pytest.mark.parametrize("data", [b"[]", b"{", b"\xff", b"[" * 100_000, b"{}"])
 def test_bad_json(data: bytes, tmp_path: Path) -> None:
     """A damaged `data` is refused."""
@@ -169,7 +182,7 @@ def test_zip_bomb(tmp_path: Path, make_model: Any, rewrite: Any, monkeypatch: py
     monkeypatch.setattr(sb3, "MAX_BYTES", 1 << 20)
     refused(path, "unpacked")
     monkeypatch.setattr(sb3, "MAX_BYTES", 1 << 10)
-    refused(path, "unpacked")
+    refused(path, "at most 1,024")
 
 
 def test_tensor_that_is_larger_than_its_file(tmp_path: Path, make_model: Any, rewrite: Any) -> None:
@@ -234,6 +247,9 @@ def test_wrong_tensors(make_model: Any, rewrite: Any, tmp_path: Path) -> None:
         "linear": good | {"mlp_extractor.policy_net.1.weight": torch.zeros(64), "mlp_extractor.policy_net.1.bias": 0},
         "outputs": good | {"action_net.weight": torch.zeros(3, 64), "action_net.bias": torch.zeros(3)},
         "known": {"weight": torch.zeros(2, 2)},
+        "integers": good | {"action_net.bias": torch.tensor([1, 2])},
+        "sparse": good | {"action_net.weight": torch.zeros(2, 64).to_sparse()},
+        "NaN or infinity": good | {"action_net.bias": torch.tensor([0.0, 1e300], dtype=torch.float64)},
     }
     for word, state in broken.items():
         buffer = io.BytesIO()

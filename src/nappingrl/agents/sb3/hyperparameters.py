@@ -4,14 +4,17 @@ Pickles are never loaded. Numbers that are only in a pickle are searched in the 
 """
 
 import base64
-import pickletools
+import io
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
+from nappingrl.agents.sb3.inert import opcodes
+from nappingrl.errors import BadAgentError
+
 SCHEDULES = ("learning_rate", "clip_range", "clip_range_vf")
-_MAX_BYTES = 1 << 26
+MAX_TEXT = 2000
+"""Longer pickles are not looked into."""
 
 
 def plain_numbers(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -19,10 +22,10 @@ def plain_numbers(data: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in data.items() if isinstance(value, int | float) and not key.startswith("_")}
 
 
-def of_zip(data: Mapping[str, Any], normaliser: Path | None) -> dict[str, Any]:
+def of_zip(data: Mapping[str, Any], scales_rewards: bool | None) -> dict[str, Any]:
     """The hyperparameters in the `data` of a zip; "unreadable" names those that are only in a pickle.
 
-    `normaliser` is the zip's vecnormalize.pkl, if it has one.
+    `scales_rewards`: whether its VecNormalize scales rewards; None if it has no VecNormalize.
     """
     parsed: dict[str, Any] = {"train_freq": _train_freq(data.get("train_freq"))}
     for name in SCHEDULES:
@@ -35,8 +38,8 @@ def of_zip(data: Mapping[str, Any], normaliser: Path | None) -> dict[str, Any]:
     unreadable = [name for name, value in parsed.items() if value is None and isinstance(data.get(name), dict)]
     if unreadable:
         known["unreadable"] = unreadable
-    if normaliser is not None:
-        known["normalise"] = _scales_rewards(normaliser)
+    if scales_rewards is not None:
+        known["normalise"] = scales_rewards
     return known
 
 
@@ -68,23 +71,14 @@ def _schedule(text: str) -> float | dict[str, float] | None:
 def _train_freq(value: Any) -> int | None:
     """Steps between updates, if a pickled TrainFreq counts steps: the only number in it."""
     text = value.get(":serialized:") if isinstance(value, dict) else None
-    codes = _opcodes(text) if isinstance(text, str) and len(text) < 2000 else []
+    codes = _opcodes(text) if isinstance(text, str) and len(text) < MAX_TEXT else []
     numbers = [arg for name, arg in codes if name.startswith("BININT")]
     return int(numbers[0]) if len(numbers) == 1 and "step" in [arg for _, arg in codes] else None
 
 
-def _scales_rewards(path: Path) -> bool:
-    """Whether a VecNormalize pickle has norm_reward=True, the default."""
-    codes = _opcodes(path.read_bytes()) if path.is_file() and path.stat().st_size <= _MAX_BYTES else []
-    at = next((i for i, (_, arg) in enumerate(codes) if arg == "norm_reward"), len(codes))
-    flags = [name for name, _ in codes[at : at + 4] if name in ("NEWTRUE", "NEWFALSE")]
-    return flags[:1] != ["NEWFALSE"]
-
-
-def _opcodes(pickled: bytes | str) -> list[tuple[str, Any]]:
-    """Names and arguments of the opcodes in a pickle (bytes, or base64 text); empty if it is damaged."""
+def _opcodes(pickled: str) -> list[tuple[str, Any]]:
+    """Names and arguments of the opcodes in a pickle as base64 text; empty if it is damaged."""
     try:
-        pickled = base64.b64decode(pickled) if isinstance(pickled, str) else pickled
-        return [(code.name, arg) for code, arg, _ in pickletools.genops(pickled)]
-    except Exception:  # a damaged pickle can raise anything
+        return list(opcodes(io.BytesIO(base64.b64decode(pickled)), MAX_TEXT))
+    except (BadAgentError, ValueError):
         return []

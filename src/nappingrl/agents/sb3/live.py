@@ -52,7 +52,8 @@ def from_model(model: Any, normaliser: str | Path | None = "auto", name: str | N
         box = _box(policy, kind)
         return BoxMlpAgent(name, layers, activation, box, statistics, weights, known, observation_shape=shape)
     optimiser = getattr(policy, "optimizer", None)
-    adam = None if optimiser is None else adam_state(optimiser.state_dict(), weights)
+    entries = {} if optimiser is None else optimiser.state_dict()["state"]
+    adam = adam_state({"state": {i: to_numpy(entry) for i, entry in entries.items()}}, weights)
     return MlpAgent(name, layers, activation, statistics, weights, known, observation_shape=shape, adam=adam)
 
 

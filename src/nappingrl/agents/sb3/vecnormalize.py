@@ -1,13 +1,11 @@
 """Observation statistics from a VecNormalize pickle, read without executing it.
 
-Unpickling calls whatever the file names. Here every name, numpy's too, becomes an inert record that only stores its
-arguments: no code of the file can run, and neither gym, gymnasium nor SB3 need be installed. Arrays are then rebuilt
-from the bytes in the records.
+Every name in it, numpy's too, becomes an inert record: no code of the file can run, and neither gym, gymnasium nor SB3
+need be installed. Arrays are then rebuilt from the bytes in the records.
 """
 
 import io
 import math
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -15,71 +13,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.agents.mlp import Normaliser
+from nappingrl.agents.sb3.inert import Inert, load_inert
 from nappingrl.errors import BadAgentError
+from nappingrl.files import UnusableFileError, read_file
 
-MAX_BYTES = 1 << 26
+MAX_BYTES = 1 << 24
 """Larger files are refused; statistics of flat observations take a few kilobytes."""
-
-
-class Inert:
-    """Stands for any class, function or instance in a pickle; stores its arguments and does nothing with them."""
-
-    origin = ""
-    args: tuple[Any, ...]
-    state: Any
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> "Inert":
-        """Record a call."""
-        self = object.__new__(cls)
-        self.args, self.state = args, None
-        return self
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Do nothing: __new__ has stored the arguments."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> "Inert":
-        """Record a call of an instance."""
-        return Inert(*args)
-
-    def __setstate__(self, state: Any) -> None:
-        """Store the state."""
-        self.state = state
-
-    def ignore(self, *args: Any) -> None:
-        """Drop the items of dictionaries, lists and sets of unknown classes."""
-
-    __setitem__ = append = extend = add = ignore
-
-
-class _InertUnpickler(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> Any:
-        """An inert class with the name as its origin."""
-        return type("Inert", (Inert,), {"origin": f"{module}.{name}"})
+MAX_OPCODES = 20_000
+"""Longer pickles are refused; a VecNormalize takes about 600."""
+MAX_INTEGER = 10**15
+MAX_DIMENSIONS = 8
 
 
 def read(path: Path) -> Normaliser | None:
     """The observation normaliser of a saved VecNormalize; None if it only normalises rewards."""
+    return read_both(path)[0]
+
+
+def read_both(path: Path) -> tuple[Normaliser | None, bool]:
+    """The observation normaliser of a saved VecNormalize, and whether it normalises rewards."""
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise BadAgentError(f"normaliser file '{path}' is larger than {MAX_BYTES >> 20} MiB")
-        content = path.read_bytes()
-    except OSError as error:
-        reason = error.strerror or "cannot be read"
-        raise BadAgentError(f"normaliser file '{path}': {reason}; give normaliser=None to leave it out") from None
-    try:
-        saved = _InertUnpickler(io.BytesIO(content)).load()
-    except Exception:  # a damaged pickle can raise anything
-        raise BadAgentError(f"normaliser file '{path}' is not a pickle, or a damaged one") from None
-    try:
-        return _normaliser(saved)
+        saved, _ = load_inert(io.BytesIO(read_file(path, MAX_BYTES)), MAX_OPCODES)
+        state = saved.state if isinstance(saved, Inert) else None
+        if not isinstance(state, dict) or "obs_rms" not in state:
+            raise BadAgentError("it holds no VecNormalize; only the vecnormalize.pkl of SB3 is allowed")
+        return _normaliser(state), state.get("norm_reward") is not False
+    except UnusableFileError as error:
+        raise BadAgentError(f"normaliser file '{path}': {error}; give normaliser=None to leave it out") from None
     except BadAgentError as error:
         raise BadAgentError(f"normaliser file '{path}': {error}") from None
 
 
-def _normaliser(saved: Any) -> Normaliser | None:
-    state = saved.state if isinstance(saved, Inert) else None
-    if not isinstance(state, dict) or "obs_rms" not in state:
-        raise BadAgentError("it holds no VecNormalize; only the vecnormalize.pkl of SB3 is allowed")
+def _normaliser(state: dict[Any, Any]) -> Normaliser | None:
     if state.get("norm_obs", True) is False:
         return None
     statistics = state["obs_rms"]
@@ -87,22 +52,16 @@ def _normaliser(saved: Any) -> Normaliser | None:
         raise BadAgentError("it normalises dictionary observations; only one flat observation is supported")
     mean = _floats(statistics.state.get("mean"))
     var = _floats(statistics.state.get("var"))
-    epsilon = _number(state.get("epsilon", 1e-8))
-    clip = _number(state.get("clip_obs", 10.0))
-    if mean.shape != var.shape or mean.ndim == 0 or not (np.isfinite(mean).all() and np.isfinite(var).all()):
-        raise BadAgentError(f"its mean {mean.shape} and variance {var.shape} are no observation statistics")
-    if (var < 0).any() or not epsilon > 0 or not clip > 0:
-        raise BadAgentError("its variance, epsilon and clip_obs must be positive")
-    return Normaliser(mean, var, epsilon, clip)
+    return Normaliser(mean, var, _number(state.get("epsilon", 1e-8)), _number(state.get("clip_obs", 10.0)))
 
 
 def _number(value: Any) -> float:
     """A plain number or a numpy scalar."""
-    if isinstance(value, int | float):
-        return float(value)
     if isinstance(value, Inert) and value.origin.endswith("multiarray.scalar") and len(value.args) == 2:
         return float(_from_bytes(value.args[1], value.args[0], (), "C"))
-    raise BadAgentError("a number was expected among its statistics")
+    if isinstance(value, float) or (isinstance(value, int) and abs(value) <= MAX_INTEGER):
+        return float(value)
+    raise BadAgentError(f"it has no usable epsilon or clip_obs: numbers up to {MAX_INTEGER:.0e} are allowed")
 
 
 def _floats(value: Any) -> NDArray[np.float64]:
@@ -135,7 +94,8 @@ def _is_latin1_bytes(content: Any) -> bool:
 
 
 def _is_shape(shape: Any) -> bool:
-    return isinstance(shape, tuple) and all(isinstance(n, int) and n >= 0 for n in shape)
+    is_short = isinstance(shape, tuple) and len(shape) <= MAX_DIMENSIONS
+    return is_short and all(isinstance(n, int) and 0 <= n <= MAX_BYTES for n in shape)
 
 
 def _float_type(dtype: Any) -> tuple[str, str]:

@@ -5,8 +5,6 @@ needs neither torch nor SB3, except for networks over objects.
 """
 
 import json
-import zipfile
-import zlib
 from importlib import import_module, resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -16,12 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.errors import BadAgentError, MissingExtraError, UnknownNameError, check_name
+from nappingrl.files import UnusableFileError, read_arrays, read_file
 from nappingrl.registry import agents as registered
 from nappingrl.registry import domains
 
 if TYPE_CHECKING:
     from nappingrl.agents.base import Agent
     from nappingrl.agents.mlp import Normaliser
+
+
+MAX_BYTES = 1 << 28
+"""Of a card, and of an agent's weights."""
 
 
 def zoo_names(domain: str | None = None, folder: Path | None = None) -> list[str]:
@@ -51,13 +54,13 @@ def card(domain: str | None, name: str, folder: Path | None = None) -> dict[str,
         check_name("agent", name, names)
     except UnknownNameError as error:
         raise UnknownNameError(f"{error} {hint}") from None
-    content: dict[str, Any] = json.loads((_folder(folder) / f"{_stem(domain, name)}.json").read_text("utf-8"))
+    content: dict[str, Any] = json.loads(_read(folder, f"{_stem(domain, name)}.json"))
     return content
 
 
 def recipes() -> dict[str, dict[str, Any]]:
     """Training recipes of the shipped agents, by <domain>-<name>."""
-    content: dict[str, dict[str, Any]] = json.loads((_folder(None) / "recipes.json").read_text("utf-8"))
+    content: dict[str, dict[str, Any]] = json.loads(_read(None, "recipes.json"))
     return content
 
 
@@ -75,10 +78,9 @@ def load(
     file = _folder(folder) / about["weights"]
     repair = "reinstall nappingrl" if folder is None else "train it again"
     try:
-        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
-            arrays = {key: archive[key] for key in archive.files}
+        arrays = read_arrays(_read(folder, about["weights"]), MAX_BYTES)
         agent = _make_agent(name, about, arrays, _own_normaliser(arrays) if about.get("normaliser") else None)
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, BadAgentError) as error:
+    except (OSError, ValueError, KeyError, BadAgentError) as error:
         raise BadAgentError(f"the agent '{name}' ({file}) is missing or damaged: {error}; {repair}") from None
     if agent.sha256 != about["sha256"]:
         raise BadAgentError(f"the weights of '{name}' ({file}) do not match its card's sha256; {repair}")
@@ -89,11 +91,14 @@ def load(
 
 def load_card(path: Path, normaliser: str | Path | None = "auto") -> "Agent":
     """Load an agent that `napping train` wrote to a folder, by the path of its card."""
-    if not path.is_file():
-        raise BadAgentError(f"agent card '{path}' does not exist; give the .json that `napping train --out` wrote")
+    try:
+        read_file(path, MAX_BYTES)
+    except UnusableFileError as error:
+        hint = "give the .json that `napping train --out` wrote"
+        raise BadAgentError(f"agent card '{path}': {error}; {hint}") from None
     try:
         return load(path.stem, None, normaliser, path.parent)
-    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BadAgentError(f"'{path}' is no card of `napping train`: {error}") from None
 
 
@@ -158,6 +163,15 @@ def _read_normaliser(normaliser: str | Path | None) -> "Normaliser | None":
 
 def _folder(folder: Path | None) -> Traversable:
     return resources.files(__name__) if folder is None else folder
+
+
+def _read(folder: Path | None, name: str) -> bytes:
+    """The content of a file of this package, or of a folder that may be hostile."""
+    if folder is None:
+        return (_folder(None) / name).read_bytes()
+    if Path(name).name != name:
+        raise UnusableFileError(f"'{name[:60]}' is not in the folder of its card")
+    return read_file(folder / name, MAX_BYTES)
 
 
 def _is_card(name: str) -> bool:

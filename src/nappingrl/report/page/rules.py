@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
-import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from nappingrl.errors import BadRunError, BadSpecError, NappingError
 from nappingrl.explain import ReadableRule
+from nappingrl.files import UnusableFileError, read_arrays, read_file
 from nappingrl.registry import methods
 from nappingrl.report.page.html import items, table, text
 from nappingrl.report.runs import Run
@@ -20,6 +19,9 @@ MAX_RULES = 40
 """Shown per trial, the most visited first."""
 MAX_STORED = 20
 """Stored trials shown per run."""
+
+MAX_BYTES = 1 << 28
+"""Of a stored table, packed and unpacked."""
 
 _NEEDED = {"situation", "candidates", "wanted", "visits", "best"}
 
@@ -127,10 +129,9 @@ def stored_tables(run: Run) -> dict[str, Path]:
 def read_table(path: Path) -> dict[str, NDArray[Any]]:
     """A stored table of principles; empty where the method has none."""
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            content = {name: stored[name] for name in stored.files}
-    except (OSError, ValueError, EOFError, BadZipFile) as error:
-        raise BadRunError(f"{path} cannot be read; delete it, or write it again with `napping replay`") from error
+        content = read_arrays(read_file(path, MAX_BYTES), MAX_BYTES)
+    except UnusableFileError as error:
+        raise BadRunError(f"{path}: {error}; delete it, or write it again with `napping replay`") from None
     if content and not content.keys() >= _NEEDED:
         raise BadRunError(f"{path} holds no principles; delete it, or write it again with `napping replay`")
     return content

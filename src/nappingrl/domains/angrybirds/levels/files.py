@@ -12,6 +12,7 @@ from pathlib import Path
 
 from nappingrl.domains.angrybirds.physics.scene import BIRDS, BLOCKS, MATERIALS, NOVEL, PIGS, Camera, Item, Level
 from nappingrl.errors import BadSpecError, check_name, did_you_mean
+from nappingrl.files import UnusableFileError, read_file
 
 MAX_BYTES = 10_000_000
 MAX_ITEMS = 1000
@@ -52,13 +53,11 @@ def read(path: Path, skip_unknown: bool = False) -> Level:
         NappingError: If the level cannot be played; the message says why and where.
     """
     path = Path(path)
-    if not path.is_file():
+    try:
+        data = read_file(path, MAX_BYTES)
+    except UnusableFileError as error:
         siblings = [file.name for file in path.parent.glob("*.xml")]
-        raise BadSpecError(f"no level file '{path}'.{did_you_mean(path.name, siblings)}")
-    size = path.stat().st_size
-    if size > MAX_BYTES:
-        raise BadSpecError(f"'{path}' has {size:,} bytes; a level file has at most {MAX_BYTES:,}")
-    data = path.read_bytes()
+        raise BadSpecError(f"no level file '{path}': {error}.{did_you_mean(path.name, siblings)}") from None
     encoding = next(encoding for start, encoding in _ENCODINGS if data.startswith(start))
     try:
         text = data.decode(encoding)

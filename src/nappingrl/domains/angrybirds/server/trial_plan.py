@@ -10,7 +10,10 @@ from xml.etree import ElementTree
 from nappingrl.domains.angrybirds.levels import files
 from nappingrl.domains.angrybirds.physics.scene import Level
 from nappingrl.errors import BadSpecError
+from nappingrl.files import UnusableFileError, read_file
 
+MAX_BYTES = 10_000_000
+"""Of a trial file."""
 TRAINING, TEST = "training", "test"
 LARGEST = 2**32 - 1
 """Limits are sent as 32-bit numbers."""
@@ -198,9 +201,10 @@ def _is_true(element: ElementTree.Element, name: str, default: bool) -> bool:
 
 def _parse(path: Path) -> ElementTree.Element:
     """The tree of an XML file, with names in lower case; ignores the declared encoding, refuses entities."""
-    if not path.is_file():
-        raise BadSpecError(f"no trial file '{path}'; give the path of a config.xml")
-    data = path.read_bytes()
+    try:
+        data = read_file(path, MAX_BYTES)
+    except UnusableFileError as error:
+        raise BadSpecError(f"no trial file '{path}': {error}; give the path of a config.xml") from None
     try:
         text = data.decode(next(encoding for start, encoding in _ENCODINGS if data.startswith(start)))
     except UnicodeDecodeError as error:

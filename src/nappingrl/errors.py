@@ -3,6 +3,9 @@
 import difflib
 from collections.abc import Iterable
 
+MAX_SHOWN = 100
+"""Characters of a user's text in a message."""
+
 
 class NappingError(Exception):
     """Base of all errors a user can cause; the command line prints it as one line and exits with status 2."""
@@ -39,9 +42,15 @@ def did_you_mean(name: str, allowed: Iterable[str]) -> str:
     return f" Did you mean '{by_lower[near[0]]}'?" if near else ""
 
 
+def shown(text: str) -> str:
+    """A text for a message: on one line, and its beginning where it is long."""
+    line = " ".join(text[:200].split())
+    return line if len(text) <= 200 and len(line) <= MAX_SHOWN else f"{line[:MAX_SHOWN]}..."
+
+
 def check_name(kind: str, name: str, allowed: Iterable[str]) -> str:
     """Return `name` if it is allowed, else raise with the nearest match."""
     names = sorted(allowed)
     if name in names:
         return name
-    raise UnknownNameError(f"unknown {kind} '{name}'; allowed: {', '.join(names)}.{did_you_mean(name, names)}")
+    raise UnknownNameError(f"unknown {kind} '{shown(name)}'; allowed: {', '.join(names)}.{did_you_mean(name, names)}")

@@ -8,8 +8,16 @@ from nappingrl.types import DomainSpec
 _ENV_ID = re.compile(r".+-v[0-9]+")
 
 
+def imports_module(name: str) -> bool:
+    """Whether `find_domain` imports the module in "module:Env-v0"; a name that a file gives must not do that.
+
+    Packages that registered an entry point were installed on purpose: a file may name their domains.
+    """
+    return ":" in name and name not in domains
+
+
 def find_domain(name: str) -> DomainSpec:
-    """A registered domain, or the domain of a gymnasium environment by its id."""
+    """A registered domain, or the domain of a gymnasium environment by its id; see `imports_module`."""
     if name not in domains and _ENV_ID.fullmatch(name):
         from nappingrl.domains.from_env import domain_from_env
 

@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.spaces import Box, Discrete
 
-from nappingrl.errors import BadSpecError, MissingExtraError, UnknownNameError, did_you_mean
+from nappingrl.errors import BadSpecError, MissingExtraError, UnknownNameError, did_you_mean, shown
 from nappingrl.novelties.attributes import Env, read_constants
 from nappingrl.novelties.verify import play
 from nappingrl.registry import domains
@@ -17,18 +17,15 @@ from nappingrl.types import DomainSpec
 
 ID = re.compile(r"(?:[\w.]+:)?(?:[\w:-]+/)?[\w:.-]+-v[0-9]+")
 """[module:][namespace/]Name-vN"""
+MAX_MODULE = 200
+"""Characters in the name of a module."""
 
 
 def find_spec(env_id: str) -> EnvSpec:
     """The registered environment; one line with the nearest id where there is none."""
     module, colon, name = env_id.rpartition(":")
     if colon:
-        try:
-            import_module(module)
-        except ModuleNotFoundError as error:
-            raise BadSpecError(
-                f"module '{error.name}' of environment '{env_id}' is not found; is its folder in PYTHONPATH?"
-            ) from error
+        _import(module, env_id)
     if name not in gymnasium.registry:
         domains.entries()  # registers the environments of installed packages
     spec = gymnasium.registry.get(name)
@@ -36,9 +33,27 @@ def find_spec(env_id: str) -> EnvSpec:
         return spec
     hint = did_you_mean(name, gymnasium.registry)
     raise UnknownNameError(
-        f"unknown environment '{env_id}'; allowed: ids that are registered with gymnasium, such as Acrobot-v1, or "
-        f"module:id for those that a module of yours registers.{hint}"
+        f"unknown environment '{shown(env_id)}'; allowed: ids that are registered with gymnasium, such as Acrobot-v1, "
+        f"or module:id for those that a module of yours registers.{hint}"
     )
+
+
+def _import(module: str, env_id: str) -> None:
+    """Import the module that registers an environment."""
+    if not all(part.isidentifier() for part in module.split(".")) or len(module) > MAX_MODULE:
+        raise BadSpecError(
+            f"environment '{shown(env_id)}' has no module before its ':'; "
+            "give module:id such as my_envs:MyEnv-v0, or the id alone"
+        )
+    try:
+        import_module(module)
+    except ModuleNotFoundError as error:
+        raise BadSpecError(
+            f"module '{error.name}' of environment '{env_id}' is not found; is its folder in PYTHONPATH?"
+        ) from error
+    except Exception as error:  # whatever a module raises while it is imported
+        why = f"{type(error).__name__}: {_one_line(error)}"
+        raise BadSpecError(f"module '{module}' of environment '{env_id}' cannot be imported ({why})") from error
 
 
 def make_env(spec: EnvSpec) -> Env:

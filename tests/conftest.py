@@ -19,12 +19,16 @@ os.environ["MPLBACKEND"] = "Agg"
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
+from hypothesis import HealthCheck, settings  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
 from command_line import napping  # noqa: E402, F401
 from nappingrl.agents.base import Agent  # noqa: E402
 from nappingrl.agents.mlp import Layer, MlpAgent  # noqa: E402
 from nappingrl.domains import find_domain  # noqa: E402
+
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")  # a busy machine is no failure
 
 HIDDEN = 8
 BALANCE = (0.05, 0.1, 1.0, 0.3)

@@ -25,6 +25,7 @@ from nappingrl.domains.angrybirds.server.client import Client
 from nappingrl.domains.angrybirds.server.protocol import Likelihood, State
 from nappingrl.report.runs import read_runs
 from nappingrl.trials.store import RunFolder
+from patience import PATIENCE
 
 FAR_UP = (-200, 600)
 """Where to let go for a steep shot over everything."""
@@ -102,7 +103,7 @@ class Served:
         self.port = int(found[1])
 
     def end(self) -> Done:
-        out, err = self.process.communicate(timeout=20)
+        out, err = self.process.communicate(timeout=PATIENCE)
         return Done(self.process.returncode, out, "".join(self.lines) + err)
 
 
@@ -126,7 +127,7 @@ def play_to_the_end(port: int, agent_id: int = 7, n_levels: int = 1000) -> list[
     """Shoots over everything; stops early after `n_levels`. The states it was told."""
     states: list[State] = []
     n_entered = 0
-    with Client(port=port, seconds=20) as client:
+    with Client(port=port, seconds=PATIENCE) as client:
         client.configure(agent_id)
         while (state := client.state()) is not State.EVALUATION_TERMINATED:
             states.append(state)

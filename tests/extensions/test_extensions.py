@@ -13,6 +13,7 @@ import nappingrl
 from extensions import toy_package
 from nappingrl.registry import REGISTRIES, unregister
 from nappingrl.testing import check_detector, check_domain, check_method
+from patience import PATIENCE
 
 ENTRIES = {
     "domain": ("lane", toy_package.Lane),
@@ -138,7 +139,7 @@ class Toys:
     def __call__(self, *words: str) -> str:
         done = subprocess.run(
             [sys.executable, str(self.script), *words],
-            cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=300, check=False,
+            cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=PATIENCE, check=False,
         )  # fmt: skip
         assert done.returncode in (0, 1 if words[0] == "paper" else 0), done.stderr
         return done.stdout
@@ -188,7 +189,7 @@ def test_a_package_that_cannot_be_loaded_is_named_in_one_line(napping_with_toys:
     (napping_with_toys.folder / "toy_package.py").write_text("import no_such_module\n", "utf-8")
     done = subprocess.run(
         [sys.executable, str(napping_with_toys.script), "list"], cwd=napping_with_toys.folder,
-        env=napping_with_toys.environment, capture_output=True, text=True, timeout=300, check=True,
+        env=napping_with_toys.environment, capture_output=True, text=True, timeout=PATIENCE, check=True,
     )  # fmt: skip
     assert "Traceback" not in done.stderr
     assert "domain 'lane' of package toy-package cannot be loaded (ModuleNotFoundError" in done.stderr

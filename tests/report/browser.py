@@ -11,9 +11,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from patience import PATIENCE
+
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-PATIENCE = 60.0
-"""Seconds to wait for an answer: the machine may be busy."""
 
 
 def find_browser() -> str | None:

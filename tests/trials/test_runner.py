@@ -5,8 +5,7 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from nappingrl.trials import manifest
 from nappingrl.trials import runner as launch
 from nappingrl.trials.engine import Engine
 from nappingrl.trials.store import RunFolder
+from patience import PATIENCE, wait_for
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
 TINY: dict[str, Any] = {"protocol": "0+1", "trials": 2}
@@ -174,16 +174,6 @@ def started(zip_file: Path, out: Path, workers: int) -> Iterator[subprocess.Pope
         process.communicate()
 
 
-def wait_for(what: Callable[[], bool], process: subprocess.Popen[str] | None = None, seconds: float = 90) -> None:
-    deadline = time.monotonic() + seconds
-    while not what():
-        if process is not None and process.poll() is not None:
-            pytest.fail(f"ended early with status {process.returncode}: {process.communicate()[1]}")
-        if time.monotonic() > deadline:
-            pytest.fail(f"waited {seconds} s")
-        time.sleep(0.02)
-
-
 def members(session: int) -> list[int]:
     """Living processes of a session."""
     found = []
@@ -229,7 +219,7 @@ def test_kill_in_the_middle_and_continue(agent_zip: Path, tmp_path: Path, undist
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         assert_continues(agent_zip, out, undisturbed)
-        wait_for(lambda: not members(process.pid), seconds=15)  # the workers see that their parent is gone
+        wait_for(lambda: not members(process.pid))  # the workers see that their parent is gone
 
 
 @LINUX
@@ -241,10 +231,10 @@ def test_ctrl_c_leaves_a_hint_and_no_processes(
     with started(agent_zip, out, workers) as process:
         assert len(members(process.pid)) >= workers
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does it: parent and workers
-        stdout, stderr = process.communicate(timeout=60)
+        stdout, stderr = process.communicate(timeout=PATIENCE)
         assert process.returncode == 130
         assert stdout == ""
         hint = rf"napping: stopped;.* Continue with: napping run .*--out {re.escape(str(out))}\n"
         assert re.fullmatch(hint, stderr)
-        wait_for(lambda: not members(process.pid), seconds=5)  # the resource tracker ends just after its parent
+        wait_for(lambda: not members(process.pid))  # the resource tracker ends just after its parent
     assert_continues(agent_zip, out, undisturbed)

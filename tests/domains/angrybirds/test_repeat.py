@@ -3,7 +3,6 @@
 import gc
 import subprocess
 import sys
-import time
 import weakref
 from hashlib import sha256
 from pathlib import Path
@@ -20,6 +19,7 @@ from nappingrl.domains.angrybirds.levels.templates import TEMPLATES, make_level
 from nappingrl.domains.angrybirds.physics.bodies import Body
 from nappingrl.domains.angrybirds.physics.scene import Item, Level
 from nappingrl.domains.angrybirds.physics.world import World
+from patience import PATIENCE
 
 MATERIALS = ("wood", "stone", "ice")
 
@@ -70,7 +70,7 @@ def test_the_same_bits_again_after_other_worlds_and_in_another_process() -> None
         f"import sys; sys.path.insert(0, {str(folder)!r}); junk = [object() for _ in range(12345)]\n"
         "from domains.angrybirds.test_repeat import digests; print(*digests())"
     )
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=100)
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE)
     assert out.stdout.split() == first
 
 
@@ -99,24 +99,21 @@ def thirty_blocks() -> Level:
     return level(*blocks, birds=("BirdRed",) * 4)
 
 
-def test_a_shot_in_a_level_of_thirty_blocks_takes_less_than_60_ms() -> None:
+def n_steps(world: World, degrees: float) -> int:
+    """Steps that a shot computes; benchmarks/birds_speed.py measures their time."""
+    steps: list[None] = []
+    assert world.shoot(release(degrees), on_step=lambda: steps.append(None))
+    return len(steps)
+
+
+def test_a_shot_in_a_level_of_thirty_blocks_takes_few_steps() -> None:
     world = World(thirty_blocks())
-    took = []
-    for degrees in (20.0, 22.0, 24.0):
-        start = time.process_time()
-        assert world.shoot(release(degrees))
-        took.append(time.process_time() - start)
-    assert min(took) < 0.06
-    assert sum(took) / 3 < 0.12  # the first one brings the wall down; a busy machine is slower
+    assert max(n_steps(world, degrees) for degrees in (20.0, 22.0, 24.0)) < 800
 
 
-def test_1000_shots_a_minute_on_own_templates() -> None:
-    start, n_shots = time.process_time(), 0
-    for name in TEMPLATES:
-        for number in range(4):
-            World(make_level(name, number)).shoot(release(15 + 5 * number))
-            n_shots += 1
-    assert (time.process_time() - start) / n_shots < 0.06
+def test_shots_on_own_templates_take_few_steps() -> None:
+    steps = [n_steps(World(make_level(name, number)), 15 + 5 * number) for name in TEMPLATES for number in range(4)]
+    assert sum(steps) / len(steps) < 600
 
 
 MEMORY = """
@@ -135,7 +132,7 @@ print(-resident(300) + resident(700))
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads memory off /proc")
 def test_memory_is_steady_over_levels() -> None:
     """The physics must give back what is not Python's, too; benchmarks/birds_speed.py does 10,000 shots."""
-    out = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True, timeout=100)
+    out = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True, timeout=PATIENCE)
     assert int(out.stdout) < 700 * 500  # bytes each
 
 

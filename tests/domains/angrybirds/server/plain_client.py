@@ -13,6 +13,7 @@ Features = list[dict]
 Aim = Callable[[int, Features], tuple[int, int]]
 """Number of the level and ground truth -> release point."""
 
+PATIENCE = 600.0  # ends a hang; not imported: the agents below run without the tests
 MENUS, SETS = (1, 2, 3), (8, 9, 10)
 PLAYING, WON, LOST, NEW_TRIAL, LIKELIHOOD, TERMINATED = 5, 6, 7, 11, 12, 13
 
@@ -21,7 +22,7 @@ class Wire:
     """Requests as bytes, replies as bytes."""
 
     def __init__(self, port: int) -> None:
-        self.sock = socket.create_connection(("127.0.0.1", port), timeout=5)
+        self.sock = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
 
     def close(self) -> None:
         self.sock.close()
@@ -66,7 +67,7 @@ class Wire:
         except TimeoutError:
             return True
         finally:
-            self.sock.settimeout(5)
+            self.sock.settimeout(PATIENCE)
 
 
 class Agent:

@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+FOR_EVER = 600
 HIT, MISS = (40, 300), (300, 300)
 
 
@@ -35,7 +36,7 @@ def good(port):
 
 def forgets_to_end(port):
     good(port)
-    time.sleep(60)
+    time.sleep(FOR_EVER)
 
 
 def crashes(port):
@@ -56,9 +57,9 @@ def waits(port):
 
     def aim(level, _):
         if level == 2 and is_first:
-            child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+            child = subprocess.Popen([sys.executable, "-c", f"import time; time.sleep({FOR_EVER})"])
             print("child", child.pid, flush=True)
-            time.sleep(60)
+            time.sleep(FOR_EVER)
         return HIT
 
     make_agent(port, aim).play()
@@ -71,12 +72,13 @@ def hangs(port):
 
 
 def never_connects(port):
-    time.sleep(60)
+    time.sleep(FOR_EVER)
 
 
 def never_shoots(port):
     agent = make_agent(port, lambda level, _: HIT)
-    agent.play_round = lambda: None
+    tells = iter(["in a level"])
+    agent.play_round = lambda: print(*[next(tells, "")], end="", flush=True)
     agent.play(10**9)
 
 
@@ -102,7 +104,7 @@ def garbage(port):
 def hangs_up(port):
     """Plays a level well, hangs up, and stays."""
     play_one(make_agent(port, lambda level, _: HIT))
-    time.sleep(60)
+    time.sleep(FOR_EVER)
 
 
 def peeks(port):
@@ -123,9 +125,13 @@ def chatters(port):
 
 
 def launched(port):
+    """Waits in its first level until its launcher has ended."""
+    launcher = os.getppid()
+
     def aim(level, _):
         Path("playing").touch()
-        time.sleep(0.5 if level == 1 else 0)
+        while os.getppid() == launcher:
+            time.sleep(0.02)
         return HIT
 
     make_agent(port, aim).play()

@@ -1,6 +1,7 @@
 """One trial again: the same rows, its principles on disk, its rules in words."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -31,12 +32,18 @@ def test_replay_gives_the_stored_rows(capsys: pytest.CaptureFixture[str]) -> Non
     assert "the same rows as stored" in capsys.readouterr().out
 
 
-def test_replay_sees_other_rows(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_other_rows_than_stored_are_status_1(capsys: pytest.CaptureFixture[str], options: list[str]) -> None:
     main(RUN)
     folder = RunFolder.open(Path("r"))
     folder.write(0, folder.read().with_columns(pl.col("return") + 1))
-    main(["replay", "r", "0"])
-    assert "OTHER ROWS" in capsys.readouterr().out
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        main(["replay", "r", "0", *options])
+    assert ended.value.code == 1
+    out, err = capsys.readouterr()
+    assert ("OTHER ROWS" in out) != bool(options)
+    assert re.fullmatch(r"napping: trial cartpole/\S+ gave other rows than r has; .*\n", err)
 
 
 def test_unknown_trial(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,12 +1,15 @@
 """`napping replay`."""
 
 import json
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from tyro.conf import Positional
 
-from nappingrl.trials.runner import readable_rules, replay
+from nappingrl.cli.console import print_note
+from nappingrl.explain import ReadableRule
+from nappingrl.trials.runner import Replayed, readable_rules, replay
 from nappingrl.trials.store import RunFolder
 
 
@@ -39,7 +42,13 @@ class Replay:
             texts = [str(rule) for rule in rules]
             result = {"trial": trial.id, "same": trial.is_same, "returns": returns, "rules": texts, "file": str(file)}
             print(json.dumps(result))
-            return
+        else:
+            self._print(trial, returns, rules, file)
+        if not trial.is_same:
+            print_note(f"trial {trial.id} gave other rows than {folder.path} has; was it run with another version?")
+            sys.exit(1)
+
+    def _print(self, trial: Replayed, returns: list[float], rules: list[ReadableRule], file: Path) -> None:
         print(f"trial {trial.id}: {'the same rows as stored' if trial.is_same else 'OTHER ROWS THAN STORED'}")
         print("returns:", " ".join(f"{value:g}" for value in returns))
         for rule in rules[: self.rules]:

@@ -250,7 +250,7 @@ def test_a_chunk_that_always_kills_its_worker_is_given_up(
     hunter = Thread(target=hunt)
     hunter.start()
     try:
-        with pytest.raises(BadRunError, match=r"the workers of chunk \d died 2 times \(out of memory\?\); finished"):
+        with pytest.raises(BadRunError, match=r"the workers of chunk \d died 2 times \(WorkerCrashedError\); finished"):
             nodes.run(agent, out=tmp_path / "run", **LONG)
     finally:
         hunted.clear()

@@ -1,13 +1,11 @@
 """Chunks of a run as Ray tasks, on this machine or on many: the one module that imports ray, and only when asked to."""
 
 import os
-import shutil
 import signal
 import socket
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
@@ -67,15 +65,16 @@ def run_on_ray(
             while waiting:
                 ray.wait(list(waiting), num_returns=1)
                 finished, _ = ray.wait(list(waiting), num_returns=len(waiting), timeout=0)
-                lost = []
+                lost = {}
                 for reference in finished:
                     chunk = waiting.pop(reference)
-                    rows = _fetch(ray, reference)
-                    if rows is None:
-                        lost.append(chunk)
-                    else:
-                        on_episodes(len(rows))
-                        yield chunk, rows
+                    try:
+                        rows = _fetch(ray, reference)
+                    except _LostError as error:
+                        lost[chunk] = str(error)
+                        continue
+                    on_episodes(len(rows))
+                    yield chunk, rows
                 _count(lost, tries)
                 waiting |= {give_out(chunk): chunk for chunk in lost}
         finally:
@@ -117,16 +116,20 @@ def _make_task() -> Callable[[str, bytes, int], Any]:
     return work
 
 
-def _fetch(ray: Any, reference: Any) -> "pl.DataFrame | None":
-    """The rows of a finished task; None if they, or the worker that should have made them, are gone."""
+class _LostError(Exception):
+    """Raised if the rows of a task, or the worker that should have made them, are gone; the text is Ray's reason."""
+
+
+def _fetch(ray: Any, reference: Any) -> "pl.DataFrame":
+    """The rows of a finished task."""
     failed = ray.exceptions
     try:
         found = ray.get(reference)
     except failed.RayTaskError as error:
         cause = error.cause
         raise (cause if isinstance(cause, Exception) else BadRunError(_first_line(error))) from None
-    except (failed.WorkerCrashedError, failed.NodeDiedError, failed.ObjectLostError, failed.OutOfMemoryError):
-        return None
+    except (failed.WorkerCrashedError, failed.NodeDiedError, failed.ObjectLostError, failed.OutOfMemoryError) as error:
+        raise _LostError(type(error).__name__) from error
     except failed.RayError as error:
         raise BadRunError(f"Ray failed: {_first_line(error)}; finished parts are safe, run again") from error
     if isinstance(found, str):
@@ -136,13 +139,14 @@ def _fetch(ray: Any, reference: Any) -> "pl.DataFrame | None":
     return rows
 
 
-def _count(lost: list[int], tries: dict[int, int]) -> None:
+def _count(lost: dict[int, str], tries: dict[int, int]) -> None:
     """Say which chunks are run again, or give up."""
-    for chunk in lost:
+    for chunk, reason in lost.items():
         tries[chunk] += 1
         if tries[chunk] > TRIES:
             raise BadRunError(
-                f"the workers of chunk {chunk} died {TRIES} times (out of memory?); finished parts are safe, run again"
+                f"the workers of chunk {chunk} died {TRIES} times ({reason}); finished parts are safe, "
+                "run again to continue"
             )
     if lost:
         print(f"napping: lost with their workers, run again: chunks {', '.join(map(str, lost))}", file=sys.stderr)
@@ -174,22 +178,31 @@ def _connected(address: str, cpus: int) -> Iterator[Any]:
     if ray.is_initialized():
         yield ray
         return
-    folder, on_terminate = "", signal.getsignal(signal.SIGTERM)
+    from nappingrl.trials.ray_folders import temporary_folder
+
     ray._private.worker._worker_logs_enabled = False  # else the deaths of nodes are told on standard output, at length
+    with nullcontext("") if address else temporary_folder() as folder:
+        try:
+            with _own_sigterm():
+                if address:
+                    _join(ray, address)
+                else:
+                    _start(ray, cpus, folder)
+            yield ray
+        finally:
+            ray.shutdown()
+            ray._private.worker._worker_logs_enabled = True
+
+
+@contextmanager
+def _own_sigterm() -> Iterator[None]:
+    """Keep the handler of SIGTERM: ray.init() sets one that exits with status 15 and leaves its folder behind."""
+    before = signal.getsignal(signal.SIGTERM)
     try:
-        if address:
-            _join(ray, address)
-        else:
-            folder = tempfile.mkdtemp(prefix="napping-ray-")
-            _start(ray, cpus, folder)
-        yield ray
+        yield
     finally:
-        ray.shutdown()
-        ray._private.worker._worker_logs_enabled = True
-        if on_terminate is not None and current_thread() is main_thread():
-            signal.signal(signal.SIGTERM, on_terminate)  # ray.init() sets its own
-        if folder:
-            shutil.rmtree(folder, ignore_errors=True)
+        if before is not None and current_thread() is main_thread():
+            signal.signal(signal.SIGTERM, before)
 
 
 def _start(ray: Any, cpus: int, folder: str) -> None:

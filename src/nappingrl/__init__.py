@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from nappingrl import signals as _signals  # noqa: F401  # first: Ctrl-C during the imports of a command is quiet
 from nappingrl.errors import NappingError, did_you_mean
 from nappingrl.registry import list_available, register, register_with_gymnasium
 

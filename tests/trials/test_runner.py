@@ -18,11 +18,12 @@ import nappingrl
 from nappingrl.agents.base import Agent
 from nappingrl.cli import main
 from nappingrl.errors import BadAgentError, BadRunError, BadSpecError, UnknownNameError
-from nappingrl.trials import manifest
+from nappingrl.trials import deaths, manifest
 from nappingrl.trials import runner as launch
 from nappingrl.trials.engine import Engine
 from nappingrl.trials.store import RunFolder
 from patience import PATIENCE, wait_for
+from processes import members
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
 TINY: dict[str, Any] = {"protocol": "0+1", "trials": 2}
@@ -174,19 +175,6 @@ def started(zip_file: Path, out: Path, workers: int) -> Iterator[subprocess.Pope
         process.communicate()
 
 
-def members(session: int) -> list[int]:
-    """Living processes of a session."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            state, _, _, of_session = (folder / "stat").read_text().rpartition(")")[2].split()[:4]
-        except OSError:
-            continue
-        if int(of_session) == session and state not in "ZX":
-            found.append(int(folder.name))
-    return found
-
-
 def parts(out: Path) -> list[str]:
     return sorted(file.name for file in out.glob("*.parquet"))
 
@@ -224,17 +212,68 @@ def test_kill_in_the_middle_and_continue(agent_zip: Path, tmp_path: Path, undist
 
 @LINUX
 @pytest.mark.parametrize("workers", [1, 2])
-def test_ctrl_c_leaves_a_hint_and_no_processes(
-    agent_zip: Path, tmp_path: Path, undisturbed: Path, workers: int
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_leaves_a_hint_and_no_processes(
+    agent_zip: Path, tmp_path: Path, undisturbed: Path, workers: int, number: int
 ) -> None:
     out = tmp_path / "run"
     with started(agent_zip, out, workers) as process:
         assert len(members(process.pid)) >= workers
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does it: parent and workers
+        if number == signal.SIGINT:
+            os.killpg(process.pid, number)  # as a terminal does it: parent and workers
+        else:
+            os.kill(process.pid, number)
         stdout, stderr = process.communicate(timeout=PATIENCE)
-        assert process.returncode == 130
+        assert process.returncode == 128 + number
         assert stdout == ""
         hint = rf"napping: stopped;.* Continue with: napping run .*--out {re.escape(str(out))}\n"
         assert re.fullmatch(hint, stderr)
         wait_for(lambda: not members(process.pid))  # the resource tracker ends just after its parent
     assert_continues(agent_zip, out, undisturbed)
+
+
+@LINUX
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV])
+def test_a_killed_worker_is_named_with_its_signal_and_the_run_continues(
+    agent_zip: Path, tmp_path: Path, undisturbed: Path, number: signal.Signals
+) -> None:
+    out = tmp_path / "run"
+    with started(agent_zip, out, workers=2) as process:
+        os.kill(busy_worker(process.pid), number)
+        _, stderr = process.communicate(timeout=PATIENCE)
+        assert process.returncode == 2
+        text = f"a worker process was killed by {number.name}; finished parts are safe, run again to continue"
+        assert stderr == f"napping: {text}\n"
+        wait_for(lambda: not members(process.pid))
+    assert_continues(agent_zip, out, undisturbed)
+
+
+def busy_worker(parent: int) -> int:
+    """A worker; each of the two has a chunk left to run."""
+    for pid in members(parent):
+        if b"multiprocessing.spawn" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            return pid
+    pytest.fail("no worker")
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "counts", "text"),
+    [
+        (-9, (3, 3), "was killed by SIGKILL"),
+        (-9, (3, 4), "was killed by SIGKILL; memory may have run out, use fewer workers"),
+        (-9, (None, None), "was killed by SIGKILL"),
+        (-11, (3, 4), "was killed by SIGSEGV"),
+        (-64, (3, 3), "was killed by SIGRTMAX"),
+        (7, (3, 4), "ended with exit status 7"),
+    ],
+)
+def test_only_the_kernel_s_counter_says_that_memory_ran_out(
+    exit_code: int, counts: tuple[int | None, int | None], text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counter = tmp_path / "memory.events"
+    monkeypatch.setattr(deaths, "OOM_COUNTERS", (tmp_path / "missing", counter))
+    before, after = (f"low 0\noom 9\noom_kill {count}\n" if count else "" for count in counts)
+    counter.write_text(before)
+    n_kills = deaths.oom_kills()
+    counter.write_text(after)
+    assert deaths.cause_of_death(exit_code, n_kills) == text

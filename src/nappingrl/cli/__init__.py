@@ -1,17 +1,48 @@
 """The command line, `napping`: one module per command, and no logic of its own."""
 
+import os
+import signal
 import sys
 
-from nappingrl.cli.argv import parse
-from nappingrl.errors import NappingError
+from nappingrl.signals import raising
+
+BROKEN_PIPE = 141
+"""Exit status if nobody reads standard output any more, as in `napping list | head`."""
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command; a user's mistake is one line on standard error and exit status 2."""
+    from nappingrl.errors import NappingError
+
     try:
-        parse(sys.argv[1:] if arguments is None else arguments)()
+        try:
+            _run(sys.argv[1:] if arguments is None else arguments)
+        finally:
+            if sys.stdout:
+                sys.stdout.flush()
     except NappingError as error:
         print(f"napping: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
-        sys.exit(130)
+        sys.exit(128 + signal.SIGINT)
+    except (BrokenPipeError, SystemExit) as error:
+        if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):  # rich exits with 1
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still to be flushed
+        sys.exit(BROKEN_PIPE)
+
+
+def _run(words: list[str]) -> None:
+    """Run a command; a signal that stops it sets the exit status."""
+    from nappingrl.cli.argv import parse
+
+    command = parse(words)
+    with raising() as stop:
+        try:
+            command()
+        except BaseException:
+            if not stop:
+                raise
+            sys.exit(stop.exit_status)  # whatever the code in between made of the interruption
+    if stop.number not in (0, signal.SIGINT):  # Ctrl-C is the regular end of some commands
+        sys.exit(stop.exit_status)

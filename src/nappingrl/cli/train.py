@@ -6,7 +6,8 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
-from nappingrl.cli.console import progress
+from nappingrl.cli import argv
+from nappingrl.cli.console import print_note, progress
 from nappingrl.errors import MissingExtraError
 
 
@@ -38,9 +39,13 @@ class Train:
             from nappingrl.agents.training.sb3 import train
         except ModuleNotFoundError as error:
             raise MissingExtraError(f'training needs {error.name}: pip install "nappingrl[sb3]"') from error
-        with progress(f"train {self.domain} {self.agent}") as on_progress:
-            card = train(
-                self.domain, self.agent, self.out, seed=self.seed, total_steps=self.total_steps,
-                on_progress=on_progress, tensorboard=self.tensorboard,
-            )  # fmt: skip
+        try:
+            with progress(f"train {self.domain} {self.agent}") as on_progress:
+                card = train(
+                    self.domain, self.agent, self.out, seed=self.seed, total_steps=self.total_steps,
+                    on_progress=on_progress, tensorboard=self.tensorboard,
+                )  # fmt: skip
+        except KeyboardInterrupt:
+            print_note(f"stopped; an unfinished agent is not written. Start again with: {argv.rebuild(self)}")
+            raise
         print(json.dumps(card, indent=2))

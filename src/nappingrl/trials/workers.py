@@ -2,14 +2,16 @@
 
 import multiprocessing
 import os
-import signal
 import sys
+import threading
+import traceback
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
+from ctypes import Array, c_int64
 from dataclasses import dataclass
-from threading import Thread
-from typing import Any, Protocol
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnContext, SpawnProcess
+from multiprocessing.sharedctypes import RawArray
 
 import polars as pl
 from threadpoolctl import threadpool_limits
@@ -17,21 +19,16 @@ from threadpoolctl import threadpool_limits
 from nappingrl.agents.base import Agent
 from nappingrl.errors import BadRunError
 from nappingrl.registry import Entry, add_entries, added_entries
+from nappingrl.signals import signals_later, take_signals
+from nappingrl.trials.deaths import cause_of_death, oom_kills
 from nappingrl.trials.engine import Engine
 from nappingrl.trials.spec import RunSpec
 
 CHUNK = 128
 """Trials per part of a run. Fixed, so that rows and parts do not depend on the number of workers."""
 
-
-class _Counter(Protocol):
-    value: int
-
-    def get_lock(self) -> Any: ...
-
-
-class _StoppedError(Exception):
-    """Raised inside a worker when the parent gives up."""
+PROGRESS_SECONDS = 0.2
+"""Interval at which finished episodes are counted."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +38,28 @@ class _Job:
     spec: RunSpec
     agent: Agent
     entries: list[Entry]
-    counter: _Counter
-    stop: Any
+    n_episodes: "Array[c_int64]"
+    """Finished episodes per worker. Each has one writer, so there is no lock that a killed worker could hold."""
 
 
-_job: _Job | None = None
+@dataclass(frozen=True)
+class _Worker:
+    """A worker process as its parent knows it."""
+
+    process: SpawnProcess
+    connection: Connection
+    """Carries numbers of chunks to the worker and rows back; closed when either process ends, however it ends."""
+
+    def give(self, chunk: int) -> None:
+        """Have a chunk run; if the worker is dead, the next read from its connection says so."""
+        with suppress(ConnectionError):
+            self.connection.send(chunk)
+
+    def kill(self) -> None:
+        """End the process at once, also in the middle of a chunk."""
+        self.process.kill()
+        self.process.join()
+        self.connection.close()
 
 
 def run_chunk(spec: RunSpec, agent: Agent, chunk: int, on_episodes: Callable[[int], None]) -> pl.DataFrame:
@@ -58,27 +72,24 @@ def run_in_workers(
     spec: RunSpec, agent: Agent, chunks: list[int], workers: int, on_episodes: Callable[[int], None]
 ) -> Iterator[tuple[int, pl.DataFrame]]:
     """The rows of chunks as they are finished."""
-    context = multiprocessing.get_context("spawn")
-    counter, stop = context.Value("q", 0), context.Event()
-    reported = 0
-    job = _Job(spec, agent, added_entries(), counter, stop)
-    with ProcessPoolExecutor(workers, context, _begin_worker, (job,)) as pool:
-        futures: dict[Future[pl.DataFrame], int] = {pool.submit(_work, chunk): chunk for chunk in chunks}
-        try:
-            waiting = set(futures)
-            while waiting:
-                finished, waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
-                count = counter.value
-                on_episodes(count - reported)
-                reported = count
-                for future in finished:
-                    yield futures[future], future.result()
-        except BrokenProcessPool as error:
-            raise BadRunError("a worker process died (out of memory?); finished parts are safe, run again") from error
-        except BaseException:
-            stop.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    todo, reported, n_kills = list(reversed(chunks)), 0, oom_kills()
+    job = _Job(spec, agent, added_entries(), RawArray(c_int64, workers))
+    with _started(job, workers) as team:
+        for worker in team.values():
+            worker.give(todo.pop())
+        while team:
+            ready = wait([worker.connection for worker in team.values()], timeout=PROGRESS_SECONDS)
+            count = sum(job.n_episodes)
+            on_episodes(count - reported)
+            reported = count
+            for connection in ready:
+                worker = team[connection]
+                chunk, rows = _receive(worker, n_kills)
+                if todo:
+                    worker.give(todo.pop())
+                else:
+                    del team[connection]
+                yield chunk, rows
 
 
 def default_workers() -> int:
@@ -86,13 +97,68 @@ def default_workers() -> int:
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else (os.cpu_count() or 1)
 
 
-def _begin_worker(job: _Job) -> None:
-    global _job
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then asks to stop
+# ---- in the parent --------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _started(job: _Job, workers: int) -> Iterator[dict[object, _Worker]]:
+    """Workers by their connections; at the end none of their processes is left."""
+    context = multiprocessing.get_context("spawn")
+    team: list[_Worker] = []
+    try:
+        for number in range(workers):
+            with signals_later():
+                team.append(_start(context, job, number))
+        yield {worker.connection: worker for worker in team}
+    finally:
+        for worker in team:
+            worker.kill()
+
+
+def _start(context: SpawnContext, job: _Job, number: int) -> _Worker:
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_work, args=(job, number, theirs))
+    process.start()
+    theirs.close()
+    return _Worker(process, ours)
+
+
+def _receive(worker: _Worker, n_kills: int) -> tuple[int, pl.DataFrame]:
+    """The number and the rows of a finished chunk."""
+    try:
+        result: tuple[int, pl.DataFrame] | Exception = worker.connection.recv()
+    except (EOFError, OSError) as error:
+        worker.process.join()
+        cause = cause_of_death(worker.process.exitcode or 0, n_kills)
+        raise BadRunError(f"a worker process {cause}; finished parts are safe, run again to continue") from error
+    if isinstance(result, Exception):
+        raise result
+    return result
+
+
+# ---- in a worker ----------------------------------------------------------------------------------------------------
+
+
+def _work(job: _Job, number: int, connection: Connection) -> None:
+    """Run chunks until the parent is gone."""
+    take_signals()
     threadpool_limits(1)
-    Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     add_entries(job.entries)
-    _job = job
+
+    def on_episodes(count: int) -> None:
+        job.n_episodes[number] += count
+
+    while True:
+        try:
+            chunk = connection.recv()
+        except EOFError:
+            return
+        try:
+            connection.send((chunk, run_chunk(job.spec, job.agent, chunk, on_episodes)))
+        except Exception as error:
+            error.add_note(f"in a worker process:\n{traceback.format_exc()}")
+            connection.send(error)
 
 
 def _end_with_parent() -> None:
@@ -100,16 +166,3 @@ def _end_with_parent() -> None:
     assert parent is not None
     parent.join()
     os._exit(1)
-
-
-def _work(chunk: int) -> pl.DataFrame:
-    assert _job is not None
-    job = _job
-
-    def on_episodes(count: int) -> None:
-        if job.stop.is_set():
-            raise _StoppedError
-        with job.counter.get_lock():
-            job.counter.value += count
-
-    return run_chunk(job.spec, job.agent, chunk, on_episodes)

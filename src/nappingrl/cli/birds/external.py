@@ -98,8 +98,8 @@ class External(Served):
         text = json.dumps({"command": self.command, "starts": starts, "missing": len(result.missing)}, indent=2)
         (self.out / STARTS_FILE).write_text(text + "\n", encoding="utf-8")
         if not result.episodes:
-            if result.is_interrupted:
-                raise KeyboardInterrupt
+            if result.interruption:
+                raise result.interruption
             raise BadRunError(
                 f"the agent entered no level in {len(starts)} starts: there is nothing to score; "
                 f"see its output in {self.out}/start-*/agent.log"
@@ -114,8 +114,8 @@ class External(Served):
         else:
             print_rates(episodes)
             print(f"starts: {len(starts)}   results: {runs[0]}   next: {line('report', runs[0])}")
-        if result.is_interrupted:
-            raise KeyboardInterrupt
+        if result.interruption:
+            raise result.interruption
 
 
 def _is_file_here(word: str) -> bool:

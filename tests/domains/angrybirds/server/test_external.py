@@ -104,7 +104,7 @@ def test_a_good_agent_is_started_once(play: Play) -> None:
         (5, "level 5", FAIL),
     ]
     assert [episode.n_shots for episode in done.episodes] == [1, 1, 2, 2, 2]
-    assert (done.missing, done.is_interrupted) == ((), False)
+    assert (done.missing, done.interruption) == ((), None)
     assert play.starts == ["start 1: played to the end; levels 5, passed 2, shots 8"]
     assert done.starts[0].exit_status == 0
     assert (play.out / "start-1" / "EvaluationData.csv").read_text().count("\n") == 6
@@ -406,7 +406,7 @@ def test_ctrl_c_stops_the_agent_too(number: signal.Signals, kind: str, tmp_path:
         child = re.search(r"child (\d+)\n", text(log))
         napping.send_signal(number)
         out, err = napping.communicate(timeout=PATIENCE)
-    assert napping.returncode == 130, err
+    assert napping.returncode == 128 + number, err
     wait_until_gone(int(child[1]))
     told = json.loads(out)
     assert (told["before"]["levels"], told["missing"]) == (2, 0), "what was not played is not its fault"

@@ -3,15 +3,12 @@
 Only the server's record counts; the output and the exit status of an agent say nothing about how it played.
 """
 
-import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 
 from nappingrl.domains.angrybirds.server.game import MakeWorld
 from nappingrl.domains.angrybirds.server.listener import Say
@@ -81,7 +78,8 @@ class Supervised:
     """All episodes as if played in one game."""
     missing: tuple[Episode, ...]
     """Failed episodes of levels that were never entered; empty if the user interrupted."""
-    is_interrupted: bool
+    interruption: KeyboardInterrupt | None
+    """Why it was stopped early; None: it was not."""
 
 
 class _Watch:
@@ -186,24 +184,21 @@ class Supervisor:
         self._starts: list[Start] = []
 
     def run(self) -> Supervised:
-        """Start the agent until everything is played or no restarts are left. Ctrl-C and SIGTERM stop it, too.
+        """Start the agent until everything is played or no restarts are left. KeyboardInterrupt stops it, too.
 
         Raises:
             BadSpecError: If the command cannot be started, or the port is taken.
         """
-        is_interrupted = False
-        with (
-            _signals_interrupt(),
-            tempfile.TemporaryDirectory(prefix="napping-agent-", ignore_cleanup_errors=True) as folder,
-        ):
+        interruption: KeyboardInterrupt | None = None
+        with tempfile.TemporaryDirectory(prefix="napping-agent-", ignore_cleanup_errors=True) as folder:
             try:
                 while self._unfinished.n_left and len(self._starts) <= self._patience.restarts:
                     self._start(Path(folder))
-            except KeyboardInterrupt:
-                is_interrupted = True
+            except KeyboardInterrupt as stopped:
+                interruption = stopped
                 self._say("stopped, and the agent with it")
-        missing = () if is_interrupted else tuple(self._unfinished.missing())
-        return Supervised(tuple(self._starts), tuple(self._unfinished.episodes), missing, is_interrupted)
+        missing = () if interruption else tuple(self._unfinished.missing())
+        return Supervised(tuple(self._starts), tuple(self._unfinished.episodes), missing, interruption)
 
     def _start(self, folder: Path) -> None:
         number, began = len(self._starts) + 1, time.monotonic()
@@ -278,22 +273,3 @@ def _few(say: Say) -> Say:
             say("more such lines of this start are left out")
 
     return say_few
-
-
-@contextmanager
-def _signals_interrupt() -> Iterator[None]:
-    """Treat SIGTERM and SIGHUP like Ctrl-C, so that the agent is stopped, too."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(_: int, __: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    numbers = signal.SIGTERM, signal.SIGHUP
-    before = [signal.signal(number, interrupt) for number in numbers]
-    try:
-        yield
-    finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)

@@ -1,0 +1,126 @@
+"""Signals that stop a command: Ctrl-C, SIGTERM and SIGHUP. It imports little, as it comes before all other modules."""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+STOPPING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+RETRY_SECONDS = 0.02
+
+
+class StoppedError(KeyboardInterrupt):
+    """Raised in a running command by a signal."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+class Stop:
+    """The signal that a command has received.
+
+    Attributes:
+        number: Its number; 0: none.
+    """
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def __bool__(self) -> bool:
+        return self.number != 0
+
+    @property
+    def exit_status(self) -> int:
+        """The exit status of a process that this signal stopped, as a shell counts."""
+        return 128 + self.number
+
+
+def exit_quietly_while_importing() -> None:
+    """In a process of the command line, let signals end it at once: the next seconds are imports, nothing is lost.
+
+    An exception would be printed as a traceback, or caught by one of the imported packages.
+    """
+    arguments = getattr(sys, "argv", None) or [""]
+    is_module = any(pair == ("-m", "nappingrl") for pair in zip(sys.orig_argv, sys.orig_argv[1:], strict=False))
+    if is_module or os.path.basename(arguments[0]) in ("napping", "napping.exe"):
+        _handle_by(lambda number, _: os._exit(128 + number))
+
+
+@contextmanager
+def raising() -> Iterator[Stop]:
+    """Raise StoppedError where a signal interrupts the block; outside the main thread nothing is changed."""
+    stop = Stop()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+
+    def interrupt(number: int, _: FrameType | None) -> None:
+        stop.number = number
+        raise StoppedError(number)
+
+    def retry(lost: "sys.UnraisableHookArgs") -> None:
+        """An exception within a callback of C code or a destructor is lost: send the signal again a moment later."""
+        if isinstance(lost.exc_value, StoppedError):
+            again = threading.Timer(RETRY_SECONDS, os.kill, (os.getpid(), lost.exc_value.number))
+            again.daemon = True
+            again.start()
+        else:
+            before_hook(lost)
+
+    before_hook, sys.unraisablehook = sys.unraisablehook, retry
+    before = _handle_by(interrupt)
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        sys.unraisablehook = before_hook
+
+
+@contextmanager
+def signals_later() -> Iterator[None]:
+    """Let signals that stop a run wait until the block is left.
+
+    Else they could come between the start of a process and the moment that we know it. That process blocks them, too,
+    until it is ready: Ctrl-C, which reaches all processes, would be a traceback of its imports.
+    """
+    came: list[int] = []
+    is_main = threading.current_thread() is threading.main_thread()
+    numbers = [number for number in STOPPING if is_main and signal.getsignal(number) is not None]
+    handlers = {number: signal.signal(number, lambda came_now, _: came.append(came_now)) for number in numbers}
+    if sys.platform != "win32":
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+    try:
+        yield
+    finally:
+        if sys.platform != "win32":
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    for late in came:
+        signal.raise_signal(late)
+
+
+def take_signals() -> None:
+    """Begin to take signals, in a worker that was started within `signals_later`."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if sys.platform != "win32":
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
+
+
+def _handle_by(handler: Callable[[int, FrameType | None], Any]) -> dict[int, Any]:
+    """Set the handler of the signals that stop a command; returns the handlers before.
+
+    Signals that the caller ignores, as nohup does, stay ignored.
+    """
+    numbers = [number for number in STOPPING if signal.getsignal(number) is not signal.SIG_IGN]
+    return {number: signal.signal(number, handler) for number in numbers}
+
+
+exit_quietly_while_importing()

@@ -1,0 +1,125 @@
+"""Ctrl-C, SIGTERM and closed pipes at any moment: one line or none, the right exit status, no process left."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from nappingrl.signals import StoppedError, raising, signals_later
+from patience import PATIENCE, wait_for
+from processes import catches, has_loaded, members, started
+
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+LONG = ("run", "cartpole", "--trials", "100000", "--workers", "1", "--out", "run")
+HINT = r"(napping: stopped; finished parts are safe\. Continue with: napping run cartpole .*\n)?"
+
+
+def stop(process: subprocess.Popen[str], number: int) -> tuple[int, str, str]:
+    """Send a signal; status and output."""
+    process.send_signal(number)
+    out, err = process.communicate(timeout=PATIENCE)
+    return process.returncode, out, err
+
+
+@LINUX
+@pytest.mark.parametrize(
+    ("library", "number"),
+    [
+        ("", signal.SIGINT), ("_multiarray_umath", signal.SIGINT), ("llvmlite", signal.SIGINT),
+        ("polars", signal.SIGINT), ("llvmlite", signal.SIGTERM),
+    ],
+)  # fmt: skip
+def test_a_signal_while_it_starts_is_no_traceback(library: str, number: int, tmp_path: Path) -> None:
+    with started(*LONG, cwd=tmp_path) as process:
+        wait_for(lambda: catches(process.pid, signal.SIGTERM) and has_loaded(process.pid, library), process)
+        status, out, err = stop(process, number)
+        assert (status, out) == (128 + number, "")
+        assert re.fullmatch(HINT, err)
+        assert not members(process.pid)
+
+
+@LINUX
+def test_ctrl_c_while_kernels_are_compiled_is_no_traceback(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    with started(*LONG, cwd=tmp_path, env=os.environ | {"NUMBA_CACHE_DIR": str(cache)}) as process:
+        wait_for(lambda: list(cache.rglob("*.nbc")), process)  # the first is ready, others are to come
+        status, out, err = stop(process, signal.SIGINT)
+    assert (status, out) == (130, "")
+    assert re.fullmatch(HINT, err)
+
+
+@LINUX
+def test_a_command_started_with_nohup_stays(tmp_path: Path) -> None:
+    def ignore() -> None:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+    with started(*LONG, cwd=tmp_path, preexec_fn=ignore) as process:
+        wait_for((tmp_path / "run").exists, process)
+        assert not catches(process.pid, signal.SIGHUP)
+        assert catches(process.pid, signal.SIGTERM)
+
+
+def test_a_stop_that_gets_lost_in_a_destructor_comes_again() -> None:
+    class Deaf:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGTERM)
+
+    deaf, lost = [Deaf()], []
+
+    def wait_in_vain() -> None:
+        deaf.clear()
+        lost.append(bool(stop))
+        time.sleep(PATIENCE)
+
+    with pytest.raises(StoppedError) as stopped, raising() as stop:
+        wait_in_vain()
+    assert lost == [True]
+    assert stopped.value.number == stop.number == signal.SIGTERM
+    assert stop.exit_status == 143
+
+
+def test_handlers_are_as_before() -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)], sys.unraisablehook
+    with raising():
+        assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] != before[0]
+    assert ([signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)], sys.unraisablehook) == before
+
+
+def test_signals_wait_until_a_process_is_known() -> None:
+    known, came = [], []
+    before = signal.signal(signal.SIGTERM, lambda number, _: came.append((number, list(known))))
+    try:
+        with signals_later():
+            os.kill(os.getpid(), signal.SIGTERM)
+            known.append("worker")
+        assert came == [(signal.SIGTERM, ["worker"])]
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.parametrize("words", ["--help", "list", "list --json", "run --help", "replay {} 0", "report {}"])
+def test_a_pipe_without_a_reader_is_no_traceback(words: str, tmp_path: Path, run_folder: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "nappingrl", *words.format(run_folder).split()]
+    try:
+        done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, cwd=tmp_path, check=False)
+    finally:
+        os.close(writer)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory: pytest.TempPathFactory, agent_zip: Path) -> Path:
+    """A finished run."""
+    from nappingrl.cli import main
+
+    out = tmp_path_factory.mktemp("runs") / "run"
+    main(["run", "cartpole", "--agent", str(agent_zip), "--trials", "2", "--protocol", "1+2", "--workers", "1",
+          "--out", str(out)])  # fmt: skip
+    return out

@@ -2,6 +2,7 @@
 
 import ast
 import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -62,6 +63,84 @@ def test_importing_the_package_touches_no_file(tmp_path: Path) -> None:
     environment.pop("NUMBA_CACHE_DIR", None)
     subprocess.run([sys.executable, "-c", "import nappingrl"], env=environment, check=True)
     assert list(tmp_path.iterdir()) == []
+
+
+def triple(x: float) -> float:
+    """A function to compile."""
+    return 3 * x
+
+
+@pytest.fixture
+def cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of its own, in which nothing was warned of yet."""
+    monkeypatch.setattr(_build, "kernel_folder", lambda: tmp_path)
+    _build.warn_once.cache_clear()
+    return tmp_path
+
+
+def compiled_and_hits() -> tuple[float, int]:
+    """What a fresh kernel gives, and how often its code came from the cache."""
+    fresh: Any = kernel()(triple)
+    return fresh(2.0), sum(fresh.stats.cache_hits.values())
+
+
+DAMAGE = {
+    "empty": lambda content: b"",
+    "short": lambda content: content[: len(content) // 2],
+    "flipped": lambda content: content[:-9] + bytes([content[-9] ^ 4]) + content[-8:],
+    "garbage": lambda content: b"\x80\x02Nr\xff\xff\xff\x1f." * 100,
+}
+
+
+@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
+@pytest.mark.parametrize("how", DAMAGE)
+def test_damaged_kernels_are_compiled_anew(
+    how: str, suffix: str, cache_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither unpickled nor run: one line, and the next process finds them whole."""
+    assert [compiled_and_hits(), compiled_and_hits()] == [(6.0, 0), (6.0, 1)]
+    (file,) = cache_folder.rglob(f"*.{suffix}")
+    file.write_bytes(DAMAGE[how](file.read_bytes()))
+    assert compiled_and_hits() == (6.0, 0)
+    said = capsys.readouterr().err
+    assert said == f"napping: damaged kernels in {file.parent} are compiled anew\n"
+    assert compiled_and_hits() == (6.0, 1)
+
+
+def test_a_full_disk_costs_a_compilation(cache_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Kernels run, and one line says why they are not kept; the same where a file is a folder."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        assert [compiled_and_hits(), compiled_and_hits()] == [(6.0, 0), (6.0, 0)]
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "cannot be kept" in said
+    assert "File too large" in said
+    assert [compiled_and_hits(), compiled_and_hits()] == [(6.0, 0), (6.0, 1)]
+    (index,) = cache_folder.rglob("*.nbi")
+    index.unlink()
+    index.mkdir()
+    assert compiled_and_hits() == (6.0, 0)
+
+
+@pytest.mark.parametrize("name", ["NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "HOME"])
+def test_without_a_place_for_kernels_one_line_says_so(name: str, tmp_path: Path) -> None:
+    """A home that cannot be written, below a file, here: kernels still run."""
+    (tmp_path / "file").touch()
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from nappingrl._build import kernel\n@kernel()\ndef f(x):\n    return 3 * x\nprint(f(2.0), f(2))\n"
+    )
+    environment = {key: value for key, value in os.environ.items() if key not in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME")}
+    environment[name] = str(tmp_path / "file" / "folder")
+    done = subprocess.run([sys.executable, str(program)], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "6.0 6\n"
+    assert done.stderr.count("\n") == 1
+    assert "compiled anew in every process" in done.stderr
+    assert "NUMBA_CACHE_DIR" in done.stderr
 
 
 def _names(*nodes: ast.AST) -> set[str]:

@@ -1,13 +1,16 @@
 """The package's source: its hash, and compiled kernels cached per hash."""
 
 import hashlib
+import multiprocessing
 import os
+import sys
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-ROOT = Path(__file__).parent
+HERE = Path(__file__).parent
+ROOT = HERE.parent
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -30,14 +33,25 @@ def kernel_folder() -> Path | None:
     numba notices a change in a kernel's own file, but not in the kernels and constants of other files that it uses;
     with one folder for all versions it would run old code.
     """
-    base = os.environ.get("NUMBA_CACHE_DIR") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    kernels = (file for file in ROOT.rglob("*.py") if b"\n@kernel(" in file.read_bytes() or file == Path(__file__))
-    folder = Path(base, "nappingrl", f"kernels-{_sha256(kernels)[:16]}")
+    kernels = (file for file in ROOT.rglob("*.py") if b"\n@kernel(" in file.read_bytes() or file.parent == HERE)
     try:
+        base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        folder = Path(base, "nappingrl", f"kernels-{_sha256(kernels)[:16]}")
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError:  # a read-only home: kernels are compiled in every process
+    except (OSError, RuntimeError) as error:  # RuntimeError: there is no home
+        warn_once(f"kernels are compiled anew in every process: {error}; set NUMBA_CACHE_DIR to a writable folder")
         return None
-    return folder if os.access(folder, os.W_OK) else None
+    if not os.access(folder, os.W_OK):
+        warn_once(f"kernels are compiled anew in every process: {folder} is read-only; set NUMBA_CACHE_DIR")
+        return None
+    return folder
+
+
+@cache
+def warn_once(text: str) -> None:
+    """Print a line on stderr, once; workers leave it to the process that started them."""
+    if multiprocessing.parent_process() is None:
+        print(f"napping: {text}", file=sys.stderr)
 
 
 def kernel(**options: Any) -> Callable[[Function], Function]:
@@ -50,16 +64,15 @@ def kernel(**options: Any) -> Callable[[Function], Function]:
     """
     import numba
 
+    from nappingrl._build.kernel_cache import make_cache
+
     complete: dict[str, Any] = {"fastmath": False, "error_model": "python"} | options
-    settings: Any = numba.config
 
     def compile_cached(function: Function) -> Function:
-        folder, before = kernel_folder(), settings.CACHE_DIR
-        settings.CACHE_DIR = str(folder or "")  # numba reads it while it decorates
-        try:
-            compiled: Function = numba.njit(cache=folder is not None, **complete)(function)
-        finally:
-            settings.CACHE_DIR = before
-        return compiled
+        compiled: Any = numba.njit(**complete)(function)
+        if (folder := kernel_folder()) is not None:
+            compiled._cache = make_cache(function, folder)
+        result: Function = compiled
+        return result
 
     return compile_cached

@@ -1,0 +1,98 @@
+"""numba's cache of compiled kernels, with checksums: a damaged file is compiled anew instead of being run."""
+
+import hashlib
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from importlib import import_module
+from typing import Any
+
+from typing_extensions import override
+
+from nappingrl._build import warn_once
+
+_numba: Any = import_module("numba")  # it has no types
+_caching: Any = import_module("numba.core.caching")
+_DIGEST = hashlib.sha256().digest_size
+
+
+def make_cache(function: Callable[..., Any], folder: Path) -> Any:
+    """A cache for a function in this folder; one that stores nothing where the folder cannot be used."""
+    settings = _numba.config
+    before = settings.CACHE_DIR
+    settings.CACHE_DIR = str(folder)  # numba reads it while it makes a cache
+    try:
+        cache = CheckedCache(function)
+    except (OSError, RuntimeError) as error:  # RuntimeError: numba finds no place for it
+        _warn(folder, error)
+        return _caching.NullCache()
+    finally:
+        settings.CACHE_DIR = before
+    # where a folder cannot be used, numba takes another one, whose name says nothing of other modules' kernels
+    return cache if Path(cache.cache_path).is_relative_to(folder) else _caching.NullCache()
+
+
+class CheckedCache(_caching.FunctionCache):  # type: ignore[misc]
+    """The cache of one function; a file that cannot be written or read costs a compilation, no more."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        file: Any = vars(self)["_cache_file"]
+        self._cache_file = _CheckedFile(self.cache_path, file._index_name.removesuffix(".nbi"), file._source_stamp)
+
+    @override
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except OSError as error:
+            _warn(Path(self.cache_path), error)
+            return None
+
+    @override
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:  # a full disk, a folder that has become read-only
+            self.disable()
+            _warn(Path(self.cache_path), error)
+
+
+class _CheckedFile(_caching.IndexDataCacheFile):  # type: ignore[misc]
+    """An index and its data files, each with its checksum in front: nothing else is unpickled."""
+
+    def _load_index(self) -> Any:
+        content = self._read(Path(self._index_path))
+        if content is None:
+            return {}
+        version, stamp, overloads = content
+        return overloads if (version, stamp) == (self._version, self._source_stamp) else {}
+
+    def _save_index(self, overloads: Any) -> None:
+        self._write(self._index_path, (self._version, self._source_stamp, overloads))
+
+    def _load_data(self, name: str) -> Any:
+        return self._read(Path(self._data_path(name)))
+
+    def _save_data(self, name: str, data: Any) -> None:
+        self._write(self._data_path(name), data)
+
+    def _read(self, path: Path) -> Any:
+        """The content of a file; None where it is missing or damaged."""
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        if hashlib.sha256(content[_DIGEST:]).digest() != content[:_DIGEST]:
+            warn_once(f"damaged kernels in {path.parent} are compiled anew")
+            return None
+        return pickle.loads(content[_DIGEST:])
+
+    def _write(self, path: str, content: Any) -> None:
+        data = self._dump(content)
+        with self._open_for_write(path) as file:
+            file.write(hashlib.sha256(data).digest() + data)
+
+
+def _warn(folder: Path, error: Exception) -> None:
+    reason = getattr(error, "strerror", None) or " ".join(str(error).split())[:100]
+    warn_once(f"compiled kernels cannot be kept in {folder} ({reason}); they are compiled anew in every process")

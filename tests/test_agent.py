@@ -492,7 +492,7 @@ def test_a_score_of_your_own_must_be_given_again(agent: Agent, tmp_path: Path, d
     mine = Score("mine", lambda o, a, o2, r, end: np.where(end, -1.0, 1.0), supremum=1.0)
     made = NappingAgent(agent, score=mine, domain=domain, detector="given")
     path = made.save(tmp_path / "a.zip")
-    with pytest.raises(BadSpecError, match="your own score 'mine'; give it as score="):
+    with pytest.raises(BadAgentError, match="your own score 'mine'; give it as score="):
         NappingAgent.load(path, model=agent)
     assert NappingAgent.load(path, model=agent, score=mine).score is mine
 
@@ -501,7 +501,7 @@ def test_the_reward_with_limits_of_your_own_is_not_taken_for_the_plain_reward(ag
     path = NappingAgent(agent, score=reward_score(threshold=0.5, supremum=1.0)).save(tmp_path / "a.zip")
     try:
         loaded = NappingAgent.load(path, model=agent)
-    except BadSpecError:
+    except BadAgentError:
         return  # asking for it is as good as remembering it
     assert (loaded.score.threshold, loaded.score.supremum) == (0.5, 1.0)
 
@@ -509,7 +509,7 @@ def test_the_reward_with_limits_of_your_own_is_not_taken_for_the_plain_reward(ag
 def test_a_detector_of_your_own_must_be_given_again(agent: Agent, tmp_path: Path) -> None:
     """Else "given" would silently take its place."""
     path = NappingAgent(agent, detector=RollingMean(1, low=100)).save(tmp_path / "a.zip")
-    with pytest.raises(BadSpecError, match="detector"):
+    with pytest.raises(BadAgentError, match="detector"):
         NappingAgent.load(path, model=agent)
     mine = RollingMean(1, low=100)
     assert NappingAgent.load(path, model=agent, detector=mine).detector is mine

@@ -14,7 +14,19 @@ from nappingrl.methods.base import Method, MethodInfo, read_options
 from nappingrl.methods.guard import GuardedMethod
 from nappingrl.registry import detectors, methods
 from nappingrl.score import Score, reward_score
-from nappingrl.types import Actions, Decision, Defaults, DomainSpec, Flags, Floats, Keys, Observations, Rows, Transition
+from nappingrl.types import (
+    Actions,
+    Decision,
+    Defaults,
+    DomainSpec,
+    Flags,
+    Floats,
+    Keys,
+    Observations,
+    Rows,
+    Transition,
+    with_prefix,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +157,12 @@ class Adaptation:
         """Everything learned, as named arrays."""
         arrays = {f"detector/{name}": array for name, array in self.detector.state().items()}
         return arrays | {f"method/{name}": array for name, array in self.method.state().items()}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]], with_detector: bool = True) -> None:
+        """Continue from what `state` returned, which may come from a file."""
+        if with_detector:
+            self.detector.restore(with_prefix("detector/", arrays))
+        self.method.restore(with_prefix("method/", arrays))
 
 
 def bare_domain(agent: Agent) -> DomainSpec:

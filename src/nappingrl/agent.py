@@ -20,15 +20,17 @@ from nappingrl.errors import (
     BadAgentError,
     BadObservationError,
     BadSpecError,
+    NappingError,
     UnknownNameError,
     check_name,
     did_you_mean,
 )  # fmt: skip
 from nappingrl.explain import ReadableRule, summarise_principles
+from nappingrl.methods.base import check_saved
 from nappingrl.registry import methods
 from nappingrl.score import Eval, Score
-from nappingrl.snapshot import read_saved, write_saved
-from nappingrl.types import Decision, DomainSpec, Rows, Transition, with_prefix
+from nappingrl.snapshot.file import MAX_ENVS, MAX_SEED, SavedConfig, SavedModel, Settings, read_saved, write_saved
+from nappingrl.types import Decision, DomainSpec, Rows, Transition
 
 Array = NDArray[Any]
 State = tuple[Array, ...] | None
@@ -259,18 +261,16 @@ class NappingAgent:
 
     def save(self, path: str | Path) -> Path:
         """Write a zip of JSON and npz (no pickle): settings, principles, and the base model by path and sha256."""
-        if not self.method.can_be_saved:
-            allowed = [name for name in methods.names() if methods.get(name).can_be_saved]
-            raise BadSpecError(f"method '{self.config['method']}' cannot be saved; allowed: {', '.join(allowed)}")
-        settings = {
-            "nappingrl": nappingrl.__version__,
-            "agent": {"name": self.agent.name, "model": self._model_path, "sha256": self.agent.sha256},
-            "config": self.config,
-            "contexts": self.adaptation.contexts.tolist(),
-            "names": [[context, name] for context, name in self._names.items()],
-            "episodes": self._episodes.tolist(),
-            "returns": self._returns.tolist(),
-        }
+        check_saved(self.config["method"], self.config["options"])
+        settings = Settings(
+            agent=SavedModel(self.agent.name, self._model_path, self.agent.sha256),
+            config=SavedConfig(**self.config),
+            contexts=self.adaptation.contexts.tolist(),
+            names=list(self._names.items()),
+            episodes=self._episodes.tolist(),
+            returns=self._returns.tolist(),
+            nappingrl=nappingrl.__version__,
+        )
         return write_saved(path, settings, self.adaptation.state())
 
     @classmethod
@@ -281,36 +281,41 @@ class NappingAgent:
         score: Score | Eval | str | None = None,
         detector: Detector | str | None = None,
     ) -> "NappingAgent":
-        """Read what `save` wrote. The base model is found by its path unless given, and must have the same weights."""
-        settings, tables = read_saved(path)
-        config, saved = settings["config"], settings["agent"]
+        """Read what `save` wrote. The base model is found by its path unless given, and must have the same weights.
+
+        The file is not trusted: everything in it is checked before it is used.
+        """
+        settings, arrays = read_saved(path)
+        config, saved = settings.config, settings.agent
+        model = saved.model if model is None else model
         if model is None:
-            model = saved["model"]
-        if model is None:
-            raise BadAgentError(f"{path} was saved with a live model, '{saved['name']}'; give it as model=")
-        for name, given in (("score", score), ("detector", detector)):
-            if given is None and config[f"own_{name}"]:
-                raise BadSpecError(f"{path} was saved with your own {name} '{config[name]}'; give it as {name}=")
-        if score is None and config["domain"]:
-            score = config["score"] or None
-        keywords = {name: config[name] for name in ("domain", "method", "guard", "n_envs", "seed")}
-        agent = cls(model, score=score, detector=detector or config["detector"], **keywords, **config["options"])
-        if agent.agent.sha256 != saved["sha256"]:
-            raise BadAgentError(f"{path} belongs to other weights than {saved['model'] or saved['name']} has now")
+            raise BadAgentError(f"{path} was saved with a live model, '{saved.name}'; give it as model=")
+        for kind, given, is_own in (("score", score, config.own_score), ("detector", detector, config.own_detector)):
+            if given is None and is_own:
+                name = getattr(config, kind)
+                raise BadAgentError(f"{path} was saved with your own {kind} '{name}'; give it as {kind}=")
+        if score is None and config.domain:
+            score = config.score or None
         try:
-            agent._restore(settings, tables, with_detector=detector is None or config["own_detector"])
-        except (KeyError, ValueError) as error:
-            raise BadAgentError(f"{path} is damaged ({error}); save it again") from error
+            check_saved(config.method, config.options)
+            agent = cls(
+                model, domain=config.domain, method=config.method, score=score, detector=detector or config.detector,
+                guard=config.guard, n_envs=config.n_envs, seed=config.seed, **config.options,
+            )  # fmt: skip
+            if agent.agent.sha256 != saved.sha256:
+                raise BadAgentError(f"it belongs to other weights than {saved.model or saved.name} has now")
+            agent._restore(settings, arrays, with_detector=detector is None or config.own_detector)
+        except NappingError as error:
+            raise BadAgentError(f"{path} cannot be loaded: {error}") from error
         return agent
 
-    def _restore(self, settings: dict[str, Any], tables: dict[str, Array], with_detector: bool) -> None:
-        self.adaptation.contexts[:] = settings["contexts"]
-        self._episodes[:] = settings["episodes"]
-        self._returns[:] = settings["returns"]
-        self._names = {int(context): str(name) for context, name in settings["names"]}
-        if with_detector:
-            self.detector.restore(with_prefix("detector/", tables))
-        self.method.restore(with_prefix("method/", tables))
+    def _restore(self, settings: Settings, arrays: dict[str, Array], with_detector: bool) -> None:
+        self.adaptation.contexts[:], self._names = settings.contexts, dict(settings.names)
+        self._episodes[:], self._returns[:] = settings.episodes, settings.returns
+        try:
+            self.adaptation.restore(arrays, with_detector)
+        except (LookupError, TypeError, ValueError, ArithmeticError) as error:  # of a method that checks nothing
+            raise BadAgentError(f"its arrays do not fit ({error})") from error
 
     # ------------------------------------------------------------------------------------------------ internals
 
@@ -371,8 +376,10 @@ def _resolve(domain: DomainSpec, spec: AdaptationSpec) -> AdaptationSpec:
 
 
 def _check_sizes(agent: Agent, n_envs: int, seed: int) -> None:
-    if n_envs < 1 or seed < 0:
-        raise BadSpecError(f"n_envs={n_envs}, seed={seed} given; at least 1 environment and a seed >= 0 are needed")
+    if not 1 <= n_envs <= MAX_ENVS or not 0 <= seed <= MAX_SEED:
+        raise BadSpecError(
+            f"n_envs={n_envs}, seed={seed} given; allowed: 1 to {MAX_ENVS} environments and seeds from 0 to {MAX_SEED}"
+        )
     if not agent.embedding_dim or (not agent.n_actions and agent.action_low is None):
         raise BadAgentError(f"agent {agent.name} does not know its sizes yet: give TorchAgent its observation_shape=")
 

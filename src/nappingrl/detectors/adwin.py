@@ -3,15 +3,19 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
 from nappingrl.detectors.returns import Standardised
-from nappingrl.errors import MissingExtraError
+from nappingrl.errors import BadAgentError, MissingExtraError
+from nappingrl.snapshot import Expected, restore_arrays
 from nappingrl.types import Flags, Floats, Rows
+
+MAX_EPISODES = 2_000_000
+"""The most episodes of a saved trial."""
 
 
 class Adwin(Standardised):
@@ -20,6 +24,10 @@ class Adwin(Standardised):
     Tests after every episode. `delta` is ADWIN's probability of a false alarm, `least` the least number of episodes in
     a part. Returns are standardised, since ADWIN's bound is meant for values of about 1.
     """
+
+    saved: ClassVar[Mapping[str, Expected]] = {
+        **Standardised.saved, "_history": Expected(("n", "episodes")), "_n_judged": Expected(low=0),
+    }  # fmt: skip
 
     def __init__(self, n: int, delta: float = 0.002, least: int = 2, calibration: int = 40) -> None:
         super().__init__(n, calibration)
@@ -76,5 +84,8 @@ class Adwin(Standardised):
 
     @override
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        super().restore(state)
+        restore_arrays(self, state, sizes={"n": self.n})
+        length = self._history.shape[1]
+        if not 0 < length <= MAX_EPISODES or (self._n_learned + self._n_judged > length).any():
+            raise BadAgentError(f"array '_history' has {length} episodes; allowed: as many as were learned or judged")
         self._windows.clear()

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nappingrl.snapshot import restore_arrays
+from nappingrl.snapshot import Expected, restore_arrays
 from nappingrl.types import DomainSpec, Floats, Rows, Transition, arrays_of
 
 
@@ -20,6 +20,9 @@ class Detector:
 
     needs_domain: ClassVar[bool] = False
     """Whether it can only be made with `for_domain`."""
+    saved: ClassVar[Mapping[str, Expected]] = {"context": Expected(low=0)}
+    """What saved arrays may hold, by attribute; those not named here have the same type and shape as before, and
+    finite numbers."""
 
     def __init__(self, n: int) -> None:
         self.n = n
@@ -56,7 +59,7 @@ class Detector:
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from what `state` returned."""
-        restore_arrays(self, {name: state[name] for name in arrays_of(self)})
+        restore_arrays(self, state)
 
 
 class Never(Detector):

@@ -1,9 +1,13 @@
 """Detectors that calibrate on the episodes before the novelty."""
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import numpy as np
 from typing_extensions import override
 
 from nappingrl.detectors.base import Detector
+from nappingrl.snapshot import Expected
 from nappingrl.types import Flags, Floats, Rows
 
 MIN_EPISODES = 5
@@ -16,6 +20,8 @@ class Calibrated(Detector):
     A trial that begins at episode 0 or later, as an agent outside of trials does, calibrates on its first `calibration`
     episodes instead.
     """
+
+    saved: ClassVar[Mapping[str, Expected]] = {**Detector.saved, "_n_learned": Expected(low=0)}
 
     def __init__(self, n: int, calibration: int = 40) -> None:
         super().__init__(n)

@@ -1,6 +1,7 @@
 """A detector that compares the distribution of each observation with the one before the novelty."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +10,8 @@ from typing_extensions import override
 from nappingrl._build import kernel
 from nappingrl.detectors.calibrated import Calibrated
 from nappingrl.detectors.tail_limits import gumbel_limit
-from nappingrl.errors import BadSpecError
+from nappingrl.errors import BadAgentError, BadSpecError
+from nappingrl.snapshot import Expected, restore_arrays
 from nappingrl.types import DomainSpec, Flags, Floats, Rows, Transition
 
 _POINTS = 50
@@ -32,12 +34,19 @@ class KsFeatures(Calibrated):
     of features (Bonferroni).
     """
 
+    saved: ClassVar[Mapping[str, Expected]] = {
+        **Calibrated.saved, "_counts": Expected(low=0, below="n_filled"), "_stride": Expected(low=1, high=2**40),
+        "_steps": Expected(low=0), "_filled": Expected(low=0, below="n_filled"), "_points": Expected(with_inf=True),
+        "_window": Expected(with_inf=True), "_limits": Expected(with_nan=True), "_distances": Expected(low=0, high=1),
+    }  # fmt: skip
+
     def __init__(
-        self, n: int, rate: float = 0.001, calibration: int = 40, points: int = _POINTS, names: tuple[str, ...] = ()
-    ) -> None:
+        self, n: int, rate: float = 0.001, calibration: int = 40, points: int = _POINTS, names: tuple[str, ...] = (),
+        n_features: int | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(n, calibration)
         self.rate, self.names = rate, names
-        self._shape = (calibration, points)
+        self._shape, self._n_features = (calibration, points), n_features
         self._counts = np.zeros((n, calibration), np.int64)
         """Points of each calibration episode."""
         self._stride = np.ones(n, np.int64)
@@ -49,7 +58,8 @@ class KsFeatures(Calibrated):
     @classmethod
     def for_domain(cls, n: int, domain: DomainSpec) -> "KsFeatures":
         points = min(_POINTS, domain.horizon) if domain.horizon else _POINTS
-        return cls(n, points=points, names=domain.observation_names)
+        n_features = domain.observation_low.size if domain.observation_low.shape else None  # None: a dictionary
+        return cls(n, points=points, names=domain.observation_names, n_features=n_features)
 
     def _allocate(self, n_features: int) -> None:
         """Allocate the arrays, once the number of features is known."""
@@ -129,6 +139,15 @@ class KsFeatures(Calibrated):
             ks_distances(reference, total, episodes[episode], count, held_out[i])
             held_out[i] *= total / (total - count)  # the reference contains the episode itself
         return limits(held_out, self.rate / n_features)
+
+    @override
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        points = state.get("_points", np.zeros(0))
+        n_features = points.shape[1] if points.ndim == 4 else 0
+        if n_features > _MAX_FEATURES or n_features not in (0, self._n_features or n_features):
+            raise BadAgentError(f"array '_points' has {n_features} features; allowed: {self._n_features}")
+        self._allocate(n_features)
+        restore_arrays(self, state, sizes={"n_filled": self._shape[1] + 1})
 
     @override
     def explain(self, row: int) -> str:

@@ -1,6 +1,8 @@
 """Detectors that judge the returns of whole episodes."""
 
+from collections.abc import Mapping
 from math import inf
+from typing import ClassVar
 
 import numpy as np
 from typing_extensions import override
@@ -8,6 +10,7 @@ from typing_extensions import override
 from nappingrl.detectors.base import Detector
 from nappingrl.detectors.calibrated import Calibrated
 from nappingrl.errors import BadSpecError
+from nappingrl.snapshot import Expected
 from nappingrl.types import DomainSpec, Flags, Floats, Rows
 
 _SIDES = np.array([1, -1])
@@ -27,6 +30,8 @@ class RollingMean(Detector):
     # paper: "from post-novelty episode 5 on": judged first before episode `first`, on the returns of episodes 0..4.
     With first = -inf it judges as soon as the window is full, which is what an agent outside a trial needs.
     """
+
+    saved: ClassVar[Mapping[str, Expected]] = {**Detector.saved, "_n_episodes": Expected(low=0)}
 
     def __init__(self, n: int, low: float = -inf, high: float = inf, window: int = 5, first: float = 5) -> None:
         super().__init__(n)
@@ -65,6 +70,10 @@ class Standardised(Calibrated):
 
     The spread is at least a share of the mean, since all returns may have been the same.
     """
+
+    saved: ClassVar[Mapping[str, Expected]] = {
+        **Calibrated.saved, "_squares": Expected(low=0), "_side": Expected(low=-1, high=1),
+    }  # fmt: skip
 
     def __init__(self, n: int, calibration: int = 40) -> None:
         super().__init__(n, calibration)
@@ -138,6 +147,8 @@ class PageHinkley(Cusum):
 
     A slow drift moves this mean along and raises no alarm; a jump does.
     """
+
+    saved: ClassVar[Mapping[str, Expected]] = {**Cusum.saved, "_n_judged": Expected(low=0)}
 
     def __init__(
         self, n: int, limit: float = 10.0, allowance: float = 0.5, clip: float = 6.0, calibration: int = 40

@@ -206,3 +206,11 @@ def read_options(method: str, given: Mapping[str, Any], stated: Collection[str] 
         check_name(f"option of method {method}", name, declared)
     read = {name: declared[name].read(name, value) for name, value in given.items()}
     return {name: value for name, value in read.items() if name in stated or value != declared[name].default}
+
+
+def check_saved(method: str, options: Mapping[str, Any]) -> None:
+    """Raise if no agent can have been saved with this method and these options."""
+    if not methods.get(method).can_be_saved:
+        allowed = [name for name in methods.names() if methods.get(name).can_be_saved]
+        raise BadSpecError(f"method '{method}' cannot be saved; allowed: {', '.join(allowed)}")
+    read_options(method, options)

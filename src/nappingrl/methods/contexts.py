@@ -1,35 +1,34 @@
 """Memory of contexts: what was learned in the current context is in force, the rest is stored."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nappingrl.errors import BadAgentError
+from nappingrl.snapshot import Expected, Sizes, flatten, unflatten
 from nappingrl.types import Rows
 
 Learned = dict[str, NDArray[Any]]
 """Everything a trial has learned in one context, as named arrays; `wanted` has one entry per region."""
-
-
-def by_context(state: Mapping[str, NDArray[Any]], n: int) -> list[dict[int, Learned]]:
-    """Arrays saved as `row/context/name`, for each of n rows by context and name."""
-    by_row: list[dict[int, Learned]] = [{} for _ in range(n)]
-    for key, array in state.items():
-        if key.count("/") == 2:
-            row, context, name = key.split("/")
-            by_row[int(row)].setdefault(int(context), {})[name] = array
-    return by_row
+_CONTEXTS = Annotated[NDArray[np.int64], Expected(("n",), low=0)]
 
 
 class ContextMemory:
-    """What n trials have learned in each context, on top of functions that read, write and forget the current one."""
+    """What n trials have learned in each context, on top of functions that read, write and forget the current one.
+
+    `record` is the type of what is learned in a context: a named tuple that states what its arrays may hold when they
+    come from a file; `sizes` are those of its shapes.
+    """
 
     def __init__(
         self, n: int, read: Callable[[int], Learned], write: Callable[[int, Learned], None],
-        forget: Callable[[Rows], None],
+        forget: Callable[[Rows], None], record: Any, sizes: Sizes,
     ) -> None:  # fmt: skip
         self._read, self._write, self._forget = read, write, forget
+        self._record, self._sizes = record, {**sizes, "n": n}
+        self._by_row: Any = Annotated[list[dict[int, record]], Expected(("n",))]
         self.current = np.zeros(n, np.int64)
         """The current context by trial; in 0, the context before the novelty, nothing is learned."""
         self._others: list[dict[int, Learned]] = [{} for _ in range(n)]
@@ -56,18 +55,22 @@ class ContextMemory:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything learned in every context, as named arrays."""
-        state: dict[str, NDArray[Any]] = {"contexts": self.current}
-        for row in range(len(self.current)):
-            for context, learned in self._all(row).items():
-                state |= {f"{row}/{context}/{name}": array for name, array in learned.items()}
-        return state
+        rows = [
+            {context: self._record(**learned) for context, learned in self._all(row).items()}
+            for row in range(len(self.current))
+        ]
+        return {"contexts": self.current} | flatten(rows, "learned")
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restore what `state` returned."""
-        self.current[:] = state["contexts"]
-        for row, learned in enumerate(by_context(state, len(self.current))):
-            self._write(row, learned.pop(int(self.current[row])))
+        current = unflatten(_CONTEXTS, state, "contexts", self._sizes)
+        for row, records in enumerate(unflatten(self._by_row, state, "learned", self._sizes)):
+            learned = {context: record._asdict() for context, record in records.items()}
+            if int(current[row]) not in learned or min(learned) < 0:
+                raise BadAgentError(f"array 'contexts' holds {current[row]}; allowed: one of {sorted(learned)[:5]}")
+            self._write(row, learned.pop(int(current[row])))
             self._others[row] = learned
+        self.current[:] = current
 
     def _all(self, row: int) -> dict[int, Learned]:
         return self._others[row] | {int(self.current[row]): self._read(row)}

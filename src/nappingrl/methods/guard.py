@@ -17,13 +17,14 @@ The bound holds for each stay in a context: another context, or a return, resets
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
 from nappingrl.methods.base import Method
+from nappingrl.snapshot import Expected, restore_arrays
 from nappingrl.types import Actions, Decision, Flags, Floats, Keys, Observations, Rows, Transition, arrays_of
 
 BUDGET = 0.5
@@ -32,6 +33,11 @@ LEAST_SHARE = 0.25
 
 class Guard:
     """Decides for n trials whether the method or the frozen agent plays."""
+
+    saved: ClassVar[Mapping[str, Expected]] = {
+        "_n_before": Expected(low=0), "_n_frozen": Expected(low=0), "_short": Expected(low=0),
+        "_wait": Expected(low=-1, high=2**40), "_pause": Expected(low=1, high=2**40), "n_stopped": Expected(low=0),
+    }  # fmt: skip
 
     def __init__(self, n: int, budget: float = BUDGET) -> None:
         self.budget = budget
@@ -193,5 +199,4 @@ class GuardedMethod(Method):
     @override
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         self.method.restore(state)
-        for name, array in arrays_of(self.guard).items():
-            array[:] = state[f"guard.{name}"]
+        restore_arrays(self.guard, state, "guard.")

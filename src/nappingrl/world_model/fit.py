@@ -18,7 +18,15 @@ from nappingrl.world_model.transitions import Transitions
 
 def ridge(x: NDArray[np.float64], y: NDArray[np.float64], penalty: Floats) -> NDArray[np.float64]:
     """Least-squares weights (features, outputs) with a penalty per feature."""
-    return np.linalg.solve(x.T @ x + np.diag(penalty), x.T @ y).astype(np.float64)
+    return solve(x.T @ x + np.diag(penalty), x.T @ y)
+
+
+def solve(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The solution of a x = b; the shortest one where several are equally good."""
+    try:
+        return np.linalg.solve(a, b).astype(np.float64)
+    except np.linalg.LinAlgError:  # features so large that the ridge penalty is lost in rounding
+        return np.linalg.lstsq(a, b)[0].astype(np.float64)
 
 
 class BaselineModel:

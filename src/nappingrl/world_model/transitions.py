@@ -1,25 +1,34 @@
 """Transitions of many trials in bounded memory."""
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nappingrl.snapshot import MAX_EPISODE, Expected, Sizes
 from nappingrl.types import Flags, Floats, Rows, Transition
 from nappingrl.world_model.action_encoding import ActionEncoding
+
+MAX_VALUE = 1e12
+"""The largest magnitude of an observation or a reward that is learned from."""
+_EPISODE = Expected(("m",), -MAX_EPISODE, MAX_EPISODE)
 
 
 class Transitions(NamedTuple):
     """Transitions of one trial in the order of time, or one transition of each of m trials."""
 
-    states: NDArray[np.float64]
-    """(m, d)"""
-    actions: NDArray[np.float64]
-    """(m, b) encoded actions."""
-    next_states: NDArray[np.float64]
-    rewards: Floats
-    terminated: NDArray[np.bool_]
-    episodes: NDArray[np.int64]
+    states: Annotated[NDArray[np.float64], Expected(("m", "d"), -MAX_VALUE, MAX_VALUE)]
+    actions: Annotated[NDArray[np.float64], Expected(("m", "b"), -MAX_VALUE, MAX_VALUE)]
+    """Encoded."""
+    next_states: Annotated[NDArray[np.float64], Expected(("m", "d"), -MAX_VALUE, MAX_VALUE)]
+    rewards: Annotated[Floats, Expected(("m",), -MAX_VALUE, MAX_VALUE)]
+    terminated: Annotated[NDArray[np.bool_], Expected(("m",))]
+    episodes: Annotated[NDArray[np.int64], _EPISODE]
+
+    def check(self, sizes: Sizes) -> None:
+        """Raise if there are more than a buffer takes."""
+        if self.n > sizes["capacity"]:
+            raise ValueError(f"{self.n} transitions; at most {sizes['capacity']} are kept")
 
     @property
     def n(self) -> int:
@@ -50,6 +59,12 @@ class TransitionBuffer:
             np.zeros((n, size, dim), np.float32), np.zeros((n, size)), np.zeros((n, size), np.bool_),
             np.zeros((n, size), np.int32),
         )  # fmt: skip
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The sizes of saved transitions."""
+        states, actions, *_ = self._arrays
+        return {"d": states.shape[2], "b": actions.shape[2], "capacity": self.capacity}
 
     def clear(self, rows: Rows) -> None:
         """Drop all transitions of these rows."""

@@ -86,7 +86,9 @@ def test_a_restored_trial_plans_identically() -> None:
     trial, other = make_trial(), make_trial()
     enter(trial, 1)
     trial.plan(CHANGED.see(30, seed=1))
-    other.restore(unflatten(TrialState, flatten(trial.state(), "trial"), "trial"))
+    sizes = {"d": 2, "b": 2, "capacity": 9999, "n_actions": 2, "n_outputs": 2, "max_starts": 64, "max_policies": 6}
+    sizes["min_baseline_transitions"] = 1
+    other.restore(unflatten(TrialState, flatten(trial.state(), "trial"), "trial", sizes))
     for each in (trial, other):
         each.plan(CHANGED.see(60, seed=2))
     assert trial.policy is not None

@@ -7,7 +7,7 @@ is back (after an alarm by drift: once a whole episode drifts no more than usual
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,8 @@ from nappingrl.detectors.residual.model import ORIGINAL, ResidualModels
 from nappingrl.detectors.residual.recognition import Recognition
 from nappingrl.detectors.residual.surprise import Surprise
 from nappingrl.errors import BadSpecError
-from nappingrl.snapshot import flatten, restore_arrays, unflatten
-from nappingrl.types import DomainSpec, Floats, Rows, Transition, arrays_of, with_prefix
+from nappingrl.snapshot import MAX_EPISODE, Expected, flatten, restore_arrays, unflatten
+from nappingrl.types import DomainSpec, Floats, Rows, Transition, arrays_of
 from nappingrl.world_model.action_encoding import ActionEncoding
 from nappingrl.world_model.transitions import TransitionBuffer, Transitions, encode
 
@@ -32,6 +32,10 @@ class Residual(Detector):
     """Alarms when steps of an episode are more surprising, or drift more, than in the unchanged world."""
 
     needs_domain = True
+    saved: ClassVar[Mapping[str, Expected]] = {
+        **Detector.saved, "_first_episode": Expected(low=-MAX_EPISODE, high=MAX_EPISODE),
+        "_episode": Expected(low=-MAX_EPISODE, high=MAX_EPISODE), "_changed": Expected(low=0),
+    }  # fmt: skip
 
     def __init__(self, n: int, domain: DomainSpec, config: ResidualConfig | None = None) -> None:
         super().__init__(n)
@@ -172,7 +176,7 @@ class Residual(Detector):
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         super().restore(state)
         for name, part in self._parts().items():
-            restore_arrays(part, with_prefix(f"{name}.", state))
+            restore_arrays(part, state, f"{name}.")
         for name, buffer in self._buffers().items():
             for row in range(self.n):
-                buffer.write(row, unflatten(Transitions, state, f"{name}.{row}"))
+                buffer.write(row, unflatten(Transitions, state, f"{name}.{row}", buffer.sizes))

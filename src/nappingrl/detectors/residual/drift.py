@@ -1,11 +1,15 @@
 """Drift: residuals too small to surprise that correlate with the actions over an episode."""
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.detectors.residual.config import ResidualConfig
 from nappingrl.detectors.residual.model import HeldOut
 from nappingrl.detectors.tail_limits import gumbel_limit
+from nappingrl.snapshot import Expected
 from nappingrl.types import Flags, Rows
 
 
@@ -15,6 +19,11 @@ class Drift:
     The limit follows from a Gumbel distribution with the mean and the spread of the largest drift of each calibration
     episode.
     """
+
+    saved: ClassVar[Mapping[str, Expected]] = {
+        "limit": Expected(low=0, with_inf=True), "usual": Expected(low=0, with_inf=True), "squares": Expected(low=0),
+        "largest": Expected(low=0),
+    }  # fmt: skip
 
     def __init__(self, n: int, dim: int, action_size: int, config: ResidualConfig) -> None:
         self.config = config

@@ -1,16 +1,18 @@
 """The one-step models of the residual detector: of the original world, and of each context met since."""
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl._build import kernel
 from nappingrl.detectors.residual.config import ResidualConfig
+from nappingrl.snapshot import Expected
 from nappingrl.types import DomainSpec, Flags, Rows
 from nappingrl.world_model.basis import design, make_frame
 from nappingrl.world_model.bounds import bounds, rows_unclipped
-from nappingrl.world_model.fit import BaselineModel, ridge
+from nappingrl.world_model.fit import BaselineModel, ridge, solve
 from nappingrl.world_model.transitions import Transitions
 
 ORIGINAL = 0
@@ -34,10 +36,12 @@ class HeldOut(NamedTuple):
 class ResidualModels:
     """Models of n trials, all in the frame of the trial's original world."""
 
+    saved: ClassVar[Mapping[str, Expected]] = {"scale": Expected(low=1e-12), "usual": Expected(low=1e-12)}
+
     def __init__(self, n: int, domain: DomainSpec, action_size: int, config: ResidualConfig) -> None:
         self.domain, self.config = domain, config
-        self.low, self.high = bounds(domain)
-        d = len(self.low)
+        self._bounds = bounds(domain)
+        self.dim = d = len(self._bounds[0])
         n_features = make_frame(np.zeros(d), np.ones(d), True).n_shared + action_size * (d + 1)
         self.weights = np.zeros((n, config.max_contexts + 1, n_features, d))
         """Of the original world, and of the contexts met since."""
@@ -67,10 +71,10 @@ class ResidualModels:
         gram, moment = x.T @ x + np.diag(baseline.penalty(frame)), x.T @ y
         for k in range(min(config.n_folds, len(episodes))):
             held = fold == k
-            weights = np.linalg.solve(gram - x[held].T @ x[held], moment - x[held].T @ y[held])
+            weights = solve(gram - x[held].T @ x[held], moment - x[held].T @ y[held])
             errors[held] = y[held] - x[held] @ weights
         self.usual[row] = np.sqrt((errors**2).mean(axis=0)) + 1e-3 * y.std(axis=0) + 1e-9
-        self.weights[row, ORIGINAL, : x.shape[1]] = np.linalg.solve(gram, moment)
+        self.weights[row, ORIGINAL, : x.shape[1]] = solve(gram, moment)
         return HeldOut(errors / self.usual[row], transitions.actions, transitions.episodes)
 
     def residuals(self, rows: Rows, slot: int, steps: Transitions) -> NDArray[np.float64]:
@@ -110,7 +114,7 @@ class ResidualModels:
         weights += ridge(x, y - x @ weights, np.full(x.shape[1], self.config.context_ridge))
 
     def _unclipped(self, rows: Rows, steps: Transitions) -> Flags:
-        return rows_unclipped(steps.next_states, self.low, self.high, self.clips_at_bounds[rows])
+        return rows_unclipped(steps.next_states, *self._bounds, self.clips_at_bounds[rows])
 
 
 @kernel()

@@ -1,8 +1,12 @@
 """Recognition: is a changed world one that was met before, and is the original one back?"""
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import numpy as np
 
 from nappingrl.detectors.residual.model import ORIGINAL, ResidualModels
+from nappingrl.snapshot import Expected
 from nappingrl.types import Flags, Rows
 from nappingrl.world_model.transitions import TransitionBuffer, Transitions
 
@@ -10,10 +14,15 @@ from nappingrl.world_model.transitions import TransitionBuffer, Transitions
 class Recognition:
     """Identifies contexts by their models, and the way back by a run of calm steps."""
 
+    saved: ClassVar[Mapping[str, Expected]] = {
+        "n_known": Expected(low=0), "level": Expected(low=0), "n_steps": Expected(low=0), "calm": Expected(low=0),
+        "rate": Expected(low=0, high=1),
+    }  # fmt: skip
+
     def __init__(self, n: int, models: ResidualModels, action_size: int) -> None:
         self.config, self._models = models.config, models
         capacity = 2 * self.config.n_recognition_steps
-        self.recent = TransitionBuffer(n, len(models.low), action_size, capacity, size=capacity)
+        self.recent = TransitionBuffer(n, models.dim, action_size, capacity, size=capacity)
         """The latest steps of this episode."""
         self.n_known = np.zeros(n, np.int64)
         """Contexts met so far."""

@@ -1,10 +1,14 @@
 """Surprise: single steps that do not lead where the model predicts."""
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import numpy as np
 
 from nappingrl.detectors.residual.config import ResidualConfig
 from nappingrl.detectors.residual.model import HeldOut
 from nappingrl.detectors.tail_limits import hill_limit
+from nappingrl.snapshot import Expected
 from nappingrl.types import Flags, Floats, Rows
 
 
@@ -14,6 +18,10 @@ class Surprise:
     The limit follows from the tail of the calibration episodes' surprises (of each its second largest step, if two
     steps raise an alarm), by Hill's estimator.
     """
+
+    saved: ClassVar[Mapping[str, Expected]] = {
+        "limit": Expected(low=0, with_inf=True), "n_beyond": Expected(low=0),
+    }  # fmt: skip
 
     def __init__(self, n: int, config: ResidualConfig) -> None:
         self.config = config

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from nappingrl.methods.foresight.describe import describe, to_principles
 from nappingrl.methods.foresight.policies import FROZEN
 from nappingrl.methods.foresight.table import RunningEpisodes, TrialTable
 from nappingrl.methods.foresight.trial import ForesightTrial, TrialState
-from nappingrl.snapshot import flatten, unflatten
+from nappingrl.snapshot import Expected, Sizes, flatten, unflatten
 from nappingrl.types import Actions, Decision, Flags, Keys, Observations, Rows, Transition
 from nappingrl.world_model.action_encoding import ActionEncoding
 from nappingrl.world_model.transitions import TransitionBuffer, Transitions, encode
@@ -26,9 +26,15 @@ from nappingrl.world_model.transitions import TransitionBuffer, Transitions, enc
 class _State:
     """Everything that was learned, for saving."""
 
-    trials: list[TrialState]
-    transitions: list[Transitions]
+    trials: Annotated[list[TrialState], Expected(("n",))]
+    transitions: Annotated[list[Transitions], Expected(("n",))]
     episodes: RunningEpisodes
+
+    def check(self, sizes: Sizes) -> None:
+        """Raise if an episode has begun whose initial state is missing."""
+        has_start = np.array([bool(trial.starts) for trial in self.trials])
+        if not (self.episodes.is_first_step | has_start).all():
+            raise ValueError("an episode has begun, and its initial state is missing")
 
 
 class Foresight(Method):
@@ -147,9 +153,17 @@ class Foresight(Method):
         transitions = [self._buffer.read(row) for row in range(self.n)]
         return flatten(_State([trial.state() for trial in self.trials], transitions, self._episodes), "foresight")
 
+    def _sizes(self) -> dict[str, int]:
+        config, encoding = self.config, self._encoding
+        return {
+            **self._buffer.sizes, "n": self.n, "k": max(1, len(encoding.low)), "n_actions": encoding.n_actions,
+            "n_outputs": encoding.n_outputs, "max_starts": config.max_starts, "max_policies": config.max_policies,
+            "min_baseline_transitions": config.min_baseline_transitions,
+        }  # fmt: skip
+
     @override
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        restored = unflatten(_State, state, "foresight")
+        restored: _State = unflatten(_State, state, "foresight", self._sizes())
         self._episodes = restored.episodes
         for row in range(self.n):
             self.trials[row].restore(restored.trials[row])

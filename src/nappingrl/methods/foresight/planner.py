@@ -1,6 +1,7 @@
 """The planner of one trial in one changed world: fits it, rolls policies out, and chooses one."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.random import Generator
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from nappingrl.agents.base import Agent
 from nappingrl.methods.foresight.config import ForesightConfig
 from nappingrl.methods.foresight.policies import (
+    FROZEN,
     LINEAR,
     QUADRATIC,
     REMAP,
@@ -21,6 +23,7 @@ from nappingrl.methods.foresight.policies import (
 from nappingrl.methods.foresight.rollout import COVERAGE, RETURN, Rollouts, evaluate, evaluate_with_agent
 from nappingrl.methods.foresight.search import Effort, search
 from nappingrl.methods.foresight.terminations import Terminations, find_terminations
+from nappingrl.snapshot import Expected, Sizes
 from nappingrl.types import DomainSpec, Floats
 from nappingrl.world_model.action_encoding import ActionEncoding
 from nappingrl.world_model.fit import BaselineModel, fit
@@ -32,14 +35,24 @@ class PlannerState:
     """What a planner has learned, for saving."""
 
     baseline: Transitions
-    scale: Floats
+    scale: Annotated[Floats, Expected(("d",), low=1e-12)]
     policies: list[SimplePolicy]
     """The agent's own policy first, then the remembered ones."""
-    chosen: int
+    chosen: Annotated[int, Expected(low=0)]
     exploring: SimplePolicy | None
-    failed_quadratic_searches: int
+    failed_quadratic_searches: Annotated[int, Expected(low=0)]
     errors: list[float]
     random: Generator
+
+    def check(self, sizes: Sizes) -> None:
+        """Raise if what was saved is no planner's."""
+        kinds = [policy.kind for policy in self.policies]
+        if not self.chosen < len(kinds) <= sizes["max_policies"] + 1 or kinds[0] != FROZEN or FROZEN in kinds[1:]:
+            raise ValueError(f"policies of the kinds {kinds[:10]}, of which number {self.chosen} is chosen")
+        if self.exploring is not None and self.exploring.kind != LINEAR:
+            raise ValueError(f"a policy of kind {self.exploring.kind} explores")
+        if self.baseline.n < sizes["min_baseline_transitions"]:
+            raise ValueError(f"a baseline of {self.baseline.n} transitions")
 
 
 class Planner:
@@ -90,7 +103,8 @@ class Planner:
     def _rollouts(self, transitions: Transitions, starts: NDArray[np.float64], now: Floats | None) -> Rollouts | None:
         """The rollouts in the fitted world; None where they cannot be trusted or there is nothing to plan for."""
         model = fit(self.baseline, transitions)
-        horizon = self.domain.horizon or max(200, 2 * int(np.bincount(self.baseline.transitions.episodes).max()))
+        longest = int(np.unique(self.baseline.transitions.episodes, return_counts=True)[1].max())
+        horizon = self.domain.horizon or max(200, 2 * longest)
         data = [self.baseline.transitions, transitions]
         terminations = find_terminations(data, model.frame.centre, model.frame.scale, horizon, self.config)
         for policy in self.policies:

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass, field
 from itertools import permutations
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl._build import kernel
+from nappingrl.snapshot import Expected, Sizes
 from nappingrl.types import Floats
 
 FROZEN, LINEAR, QUADRATIC, REMAP, RESIDUAL = range(5)
@@ -27,8 +28,8 @@ def n_terms(kind: int, d: int) -> int:
 class SimplePolicy:
     """A policy and what it earns."""
 
-    kind: int
-    weights: NDArray[np.float64]
+    kind: Annotated[int, Expected(low=FROZEN, high=RESIDUAL)]
+    weights: Annotated[NDArray[np.float64], Expected(("outputs", "terms"))]
     """(outputs, terms) of [z, 1, products]; remap: (1, actions) the actions to execute; residual: (k, terms + 1) with
     the gain in the last column."""
     returns: list[float] = field(default_factory=list)
@@ -37,6 +38,16 @@ class SimplePolicy:
     """Mean return of its rollouts."""
     estimate: float = 0.0
     """What it is believed to earn, from both."""
+
+    def check(self, sizes: Sizes) -> None:
+        """Raise if a saved policy does not fit the domain."""
+        n_actions, n_outputs, d = sizes["n_actions"], sizes["n_outputs"], sizes["d"]
+        shapes = {FROZEN: (1, 1)} | {kind: (n_outputs, n_terms(kind, d)) for kind in (LINEAR, QUADRATIC)}
+        shapes |= {REMAP: (1, n_actions)} if n_actions else {RESIDUAL: (n_outputs, d + 2)}
+        if self.weights.shape != shapes.get(self.kind):
+            raise ValueError(f"a policy of kind {self.kind} has weights of shape {self.weights.shape}")
+        if self.kind == REMAP and not np.isin(self.weights, np.arange(n_actions)).all():
+            raise ValueError(f"a policy executes actions {self.weights[0].tolist()[:5]}; there are {n_actions}")
 
     def rescale(self, ratio: Floats) -> None:
         """Keep the policy the same in a frame whose scale is `ratio` times as large."""

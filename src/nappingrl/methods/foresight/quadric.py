@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from nappingrl._build import kernel
 from nappingrl.methods.foresight.config import ForesightConfig
 from nappingrl.types import Floats
+from nappingrl.world_model.fit import solve
 
 
 class Quadric(NamedTuple):
@@ -49,7 +50,7 @@ def fit_quadric(
         curvature = share * np.maximum(p * (1 - p), 1e-6)
         gradient = x.T @ (share * (y - p)) - ridge * weights
         hessian = (x * curvature[:, None]).T @ x + np.eye(x.shape[1]) * ridge
-        weights = weights + np.linalg.solve(hessian, gradient)
+        weights = weights + solve(hessian, gradient)
     heights = x[:, :-1] @ weights[:-1]
     alive, ended = heights[: len(survived)], heights[len(survived) :]
     if alive.max() < ended.min():

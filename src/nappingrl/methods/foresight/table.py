@@ -1,12 +1,14 @@
 """Arrays over trials: what the batched step of foresight needs of each trial."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.methods.foresight.policies import FROZEN, QUADRATIC, act_each, n_terms
 from nappingrl.methods.foresight.trial import ForesightTrial
+from nappingrl.snapshot import MAX_EPISODE, Expected
 from nappingrl.types import Actions, Flags, Floats, Observations, Rows
 from nappingrl.world_model.action_encoding import ActionEncoding
 
@@ -15,15 +17,15 @@ from nappingrl.world_model.action_encoding import ActionEncoding
 class RunningEpisodes:
     """The episode that each of n trials is in."""
 
-    number: NDArray[np.int64]
-    total: Floats
+    number: Annotated[NDArray[np.int64], Expected(("n",), low=0, high=MAX_EPISODE)]
+    total: Annotated[Floats, Expected(("n",))]
     """Return so far."""
-    is_first_step: Flags
+    is_first_step: Annotated[Flags, Expected(("n",))]
     """Whether the next step is the first one."""
-    is_mixed: Flags
+    is_mixed: Annotated[Flags, Expected(("n",))]
     """Whether others than the policy in force have acted, too."""
-    chosen: NDArray[np.float64]
-    """(n, k) the action that the method chose last."""
+    chosen: Annotated[NDArray[np.float64], Expected(("n", "k"))]
+    """The action that the method chose last."""
 
     @classmethod
     def of(cls, n: int, action_dim: int) -> "RunningEpisodes":

@@ -1,6 +1,7 @@
 """One trial of foresight: the contexts it has met, and when it plans."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,11 +10,12 @@ from nappingrl.agents.base import Agent
 from nappingrl.methods.foresight.config import ForesightConfig
 from nappingrl.methods.foresight.planner import Planner, PlannerState
 from nappingrl.methods.foresight.policies import FROZEN, SimplePolicy, scaled_actions
+from nappingrl.snapshot import MAX_EPISODE, Expected, Sizes
 from nappingrl.types import Actions, DomainSpec, Floats
 from nappingrl.world_model.action_encoding import ActionEncoding
 from nappingrl.world_model.fit import BaselineModel, fit
 from nappingrl.world_model.model import predict
-from nappingrl.world_model.transitions import Transitions
+from nappingrl.world_model.transitions import MAX_VALUE, Transitions
 
 
 @dataclass(slots=True)
@@ -28,15 +30,24 @@ class ContextState:
 class TrialState:
     """Everything that a trial has learned, for saving."""
 
-    key: int
-    context: int
-    starts: list[Floats]
+    key: Annotated[int, Expected(low=0, high=2**64 - 1)]
+    context: Annotated[int, Expected(low=0)]
+    starts: list[Annotated[Floats, Expected(("d",), -MAX_VALUE, MAX_VALUE)]]
     original_returns: dict[int, float]
     others: dict[int, ContextState]
     planner: PlannerState | None
-    probes: list[int]
-    next_plan: int
-    n_episodes: int
+    probes: Annotated[list[int], Expected(low=0, below="n_actions")]
+    next_plan: Annotated[int, Expected(low=1)]
+    n_episodes: Annotated[int, Expected(low=0)]
+
+    def check(self, sizes: Sizes) -> None:
+        """Raise if what was saved is no trial's."""
+        if len(self.starts) > sizes["max_starts"]:
+            raise ValueError(f"{len(self.starts)} initial states; at most {sizes['max_starts']} are kept")
+        if min(self.others, default=0) < 0:
+            raise ValueError(f"a context {min(self.others)}")
+        if any(not 0 <= episode <= MAX_EPISODE for episode in self.original_returns):
+            raise ValueError("returns of episodes that cannot be")
 
 
 class ForesightTrial:
@@ -50,7 +61,7 @@ class ForesightTrial:
         """Of the changed world that the trial is in; None before there are enough transitions."""
         self.probes: list[int] = []
         """Actions to execute next, whatever the policy says."""
-        self.next_plan = 0
+        self.next_plan = config.first_plan
         """Transitions in the changed world at which the next plan within an episode is due."""
         self._starts: list[Floats] = []
         """Initial states of the latest episodes."""

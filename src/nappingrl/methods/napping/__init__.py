@@ -1,7 +1,7 @@
 """NAPPING: after detection, learn in the cells of the agent's embedding which action to take instead."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,11 @@ from nappingrl.methods.napping.candidates import LocalCandidates
 from nappingrl.methods.napping.principles import Principles
 from nappingrl.methods.napping.rules import RULES
 from nappingrl.methods.napping.space import SPACES, Space
+from nappingrl.methods.napping.store import PrincipleTable
+from nappingrl.snapshot import Expected, unflatten
 from nappingrl.types import Actions, Decision, Flags, Keys, Observations, Rows, Transition
+
+_STREAMS = Annotated[NDArray[np.uint64], Expected(("n", 2))]
 
 
 class Napping(Method):
@@ -63,7 +67,10 @@ class Napping(Method):
         )
         self._regions = np.full(n, -1)
         self._chosen = np.zeros(n, np.int64)  # numbers of local candidates
-        self.contexts = ContextMemory(n, self.principles.table, self._put_back, self.principles.forget)
+        sizes = {"dim": self._space.dim, "n_actions": n_choices, "situation_dim": self._space.situation_dim}
+        self.contexts = ContextMemory(
+            n, self.principles.table, self._put_back, self.principles.forget, PrincipleTable, sizes
+        )
 
     def start(self, rows: Rows, keys: Keys) -> None:
         """Forget all principles of these rows."""
@@ -146,7 +153,8 @@ class Napping(Method):
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Go on where `state` was taken."""
         self.contexts.restore(state)
-        for row, (key, draws) in enumerate(state["streams"].tolist()):
+        streams = unflatten(_STREAMS, state, "streams", {"n": self.n})
+        for row, (key, draws) in enumerate(streams.tolist()):
             self.principles.restore(row, self.principles.table(row), (key, draws))
 
     def regions(self, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -1,6 +1,6 @@
 """Storage of principles: one entry per site, in arrays of the same pages."""
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from nappingrl._build import kernel
 from nappingrl.methods.voronoi.nearest import PAGE, SiteArrays, add_site, address
 from nappingrl.methods.voronoi.sites import Sites, resized_to
+from nappingrl.snapshot import Expected, Sizes
 from nappingrl.types import Rows
 
 
@@ -25,6 +26,24 @@ class PrincipleArrays(NamedTuple):
     visits: NDArray[np.int64]
     situation: NDArray[np.float32]
     """(..., situation_dim): the observation at creation, which makes a principle readable."""
+
+
+class PrincipleTable(NamedTuple):
+    """The principles of one trial in order of creation, and what they may hold when they come from a file."""
+
+    site: Annotated[NDArray[np.float32], Expected(("m", "dim"))]
+    wanted: Annotated[NDArray[np.int64], Expected(("m",), low=0, below="n_actions")]
+    candidates: Annotated[NDArray[np.bool_], Expected(("m", "n_actions"))]
+    tested: Annotated[NDArray[np.bool_], Expected(("m", "n_actions"))]
+    best: Annotated[NDArray[np.float64], Expected(("m",), with_inf=True)]
+    best_action: Annotated[NDArray[np.int64], Expected(("m",), low=0, below="n_actions")]
+    visits: Annotated[NDArray[np.int64], Expected(("m",), low=1)]
+    situation: Annotated[NDArray[np.float32], Expected(("m", "situation_dim"))]
+
+    def check(self, sizes: Sizes) -> None:
+        """Raise if a principle has no candidate."""
+        if not self.candidates.any(axis=1).all():
+            raise ValueError("a principle has no candidate")
 
 
 class Principle(NamedTuple):

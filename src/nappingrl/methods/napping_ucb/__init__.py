@@ -19,8 +19,10 @@ from nappingrl.methods.contexts import ContextMemory
 from nappingrl.methods.napping import Napping
 from nappingrl.methods.napping.space import Space
 from nappingrl.methods.napping_ucb.cells import Cells
+from nappingrl.methods.napping_ucb.store import CellTable
 from nappingrl.methods.napping_ucb.threshold import Calibration
 from nappingrl.rng import Streams
+from nappingrl.snapshot import restore_arrays
 from nappingrl.types import Actions, Decision, Flags, Keys, Observations, Rows, Transition, arrays_of
 
 
@@ -53,7 +55,10 @@ class NappingUcb(Method):
         self.calibration = Calibration(n, self.score, float(self.option("false_rate")))
         self._streams = Streams(n)
         self._at = np.full(n, -1)  # the cell that the last action was taken from
-        self.contexts = ContextMemory(n, self.cells.state, self.cells.restore, self.cells.forget)
+        sizes = {
+            "dim": self._space.dim, "n_actions": self.agent.n_actions, "situation_dim": self._space.situation_dim,
+        }  # fmt: skip
+        self.contexts = ContextMemory(n, self.cells.state, self.cells.restore, self.cells.forget, CellTable, sizes)
 
     def start(self, rows: Rows, keys: Keys) -> None:
         """Forget all cells and scores of these rows."""
@@ -124,13 +129,12 @@ class NappingUcb(Method):
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Contexts, random streams, scores, and the cells of every context of every trial."""
-        streams: dict[str, NDArray[Any]] = {"keys": self._streams.keys, "draws": self._streams.draws}
+        streams = {f"streams.{name}": array for name, array in arrays_of(self._streams).items()}
         scores = {f"calibration.{name}": array for name, array in arrays_of(self.calibration).items()}
         return self.contexts.state() | streams | scores
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Go on where `state` was taken."""
         self.contexts.restore(state)
-        self._streams.keys[:], self._streams.draws[:] = state["keys"], state["draws"]
-        for name, array in arrays_of(self.calibration).items():
-            array[:] = state[f"calibration.{name}"]
+        restore_arrays(self._streams, state, "streams.")
+        self.calibration.restore(state, "calibration.")

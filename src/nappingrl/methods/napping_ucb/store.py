@@ -1,6 +1,6 @@
 """Storage of cells: the scores of each action, per cell and per trial."""
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from nappingrl._build import kernel
 from nappingrl.methods.voronoi.nearest import PAGE, SiteArrays, add_site, address
 from nappingrl.methods.voronoi.sites import Sites, resized_to
+from nappingrl.snapshot import Expected, Sizes
 from nappingrl.types import Floats, Rows
 
 
@@ -37,6 +38,27 @@ class TrialStats(NamedTuple):
     """(n, n_actions, n_actions): sums per (wanted, executed) action."""
     noise: NDArray[np.float64]
     """(n, 2): degrees of freedom and sum of squares of the scores within (cell, action)."""
+
+
+class CellTable(NamedTuple):
+    """Cells and statistics of one trial, and what they may hold when they come from a file."""
+
+    site: Annotated[NDArray[np.float32], Expected(("m", "dim"))]
+    wanted: Annotated[NDArray[np.int64], Expected(("m",), low=0, below="n_actions")]
+    counts: Annotated[NDArray[np.int64], Expected(("m", "n_actions"), low=0)]
+    means: Annotated[NDArray[np.float64], Expected(("m", "n_actions"))]
+    has_failed: Annotated[NDArray[np.bool_], Expected(("m",))]
+    situation: Annotated[NDArray[np.float32], Expected(("m", "situation_dim"))]
+    trial_counts: Annotated[NDArray[np.float64], Expected(("n_actions",), low=0)]
+    trial_sums: Annotated[NDArray[np.float64], Expected(("n_actions",))]
+    trial_counts_by_wanted: Annotated[NDArray[np.float64], Expected(("n_actions", "n_actions"), low=0)]
+    trial_sums_by_wanted: Annotated[NDArray[np.float64], Expected(("n_actions", "n_actions"))]
+    trial_noise: Annotated[NDArray[np.float64], Expected((2,), low=0)]
+
+    def check(self, sizes: Sizes) -> None:
+        """Raise if no action was executed in a cell."""
+        if not self.counts.any(axis=1).all():
+            raise ValueError("no action was executed in a cell")
 
 
 class Cell(NamedTuple):
@@ -117,7 +139,7 @@ class CellStore:
 
     def state(self, row: int) -> dict[str, NDArray[Any]]:
         """Cells and statistics of one trial, as named arrays."""
-        return self.cells(row) | {f"trial.{name}": array[row].copy() for name, array in self._trials._asdict().items()}
+        return self.cells(row) | {f"trial_{name}": array[row].copy() for name, array in self._trials._asdict().items()}
 
     def restore(self, row: int, state: dict[str, NDArray[Any]]) -> None:
         """Replace cells and statistics of one trial with those of a `state`."""
@@ -128,7 +150,7 @@ class CellStore:
         for name, array in self._actions._asdict().items():
             array[at] = state[name]
         for name, array in self._trials._asdict().items():
-            array[row] = state[f"trial.{name}"]
+            array[row] = state[f"trial_{name}"]
 
     def _resize(self) -> None:
         n_pages = self._sites.n_pages

@@ -10,9 +10,15 @@ A score with a supremum has a natural unit. A score without one is measured in u
 current context: pushes that became weaker are no failure, pushes in the wrong direction are.
 """
 
-import numpy as np
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from nappingrl.errors import BadAgentError
 from nappingrl.score import Score
+from nappingrl.snapshot import Expected, restore_arrays
 from nappingrl.types import Flags, Floats, Rows
 
 MIN_SCORES = 50
@@ -29,6 +35,12 @@ _ROUNDING = 1e-9
 class Calibration:
     """Scores and thresholds of n trials."""
 
+    saved: ClassVar[Mapping[str, Expected]] = {
+        "_n_scores": Expected(low=0), "_n_episodes": Expected(low=0), "_episode_ends": Expected(low=0),
+        "_running_mean": Expected(with_nan=True), "_quantile": Expected(with_inf=True), "_tie_rate": Expected(low=0),
+        "_sum_of_squares": Expected(low=0), "_n_squares": Expected(low=0),
+    }  # fmt: skip
+
     def __init__(self, n: int, score: Score, false_rate: float) -> None:
         self._score = score
         self._false_rate = false_rate
@@ -43,6 +55,12 @@ class Calibration:
         self._is_relative = np.zeros(n, np.bool_)
         self._sum_of_squares = np.zeros(n)  # of the scores since the context changed
         self._n_squares = np.zeros(n, np.int64)
+
+    def restore(self, state: Mapping[str, NDArray[Any]], prefix: str) -> None:
+        """Continue with saved arrays."""
+        restore_arrays(self, state, prefix)
+        if (self._episode_ends > self._n_scores[:, None]).any():
+            raise BadAgentError("array 'calibration._episode_ends' counts more scores than there are")
 
     def start(self, rows: Rows) -> None:
         """Begin new trials."""

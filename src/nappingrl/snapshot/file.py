@@ -1,0 +1,124 @@
+"""Files of saved agents: a zip of JSON and npz, no pickle; written under another name first, so it is whole or absent.
+
+A file is untrusted: its size is bounded before anything is unpacked, its settings are read as typed records.
+"""
+
+import io
+import zipfile
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+from numpy.typing import NDArray
+
+from nappingrl.errors import BadAgentError, BadSpecError
+from nappingrl.files import UnusableFileError, read_arrays, read_file, read_zip
+from nappingrl.snapshot import MAX_COUNT, MAX_EPISODE, MAX_NUMBER
+
+FORMAT = 4
+MAX_SAVED_BYTES = 2**29
+"""The largest file, and the most that it may unpack to."""
+MAX_SETTINGS_BYTES = 2**20
+MAX_ENVS = 1024
+"""Environments that one agent serves."""
+MAX_SEED = 2**63 - 1
+MAX_NAMES = 10_000
+"""Names of contexts."""
+_SETTINGS, _ARRAYS = "adapter.json", "principles.npz"
+
+Name = Annotated[str, Meta(max_length=200)]
+Context = Annotated[int, Meta(ge=0, le=MAX_COUNT)]
+Episode = Annotated[int, Meta(ge=0, le=MAX_EPISODE)]
+Return = Annotated[float, Meta(ge=-MAX_NUMBER, le=MAX_NUMBER)]
+
+
+class SavedModel(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The base model, which the file only names."""
+
+    name: Name
+    model: Annotated[str, Meta(max_length=4096)] | None
+    """Path, or name of a shipped agent; None: a live model."""
+    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{0,64}$")]
+
+
+class SavedConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The arguments of `NappingAgent`."""
+
+    domain: Name | None
+    method: Name
+    score: Name
+    own_score: bool
+    """Whether the score was an object of the user's; `score` is then only its name."""
+    detector: Name
+    own_detector: bool
+    options: Annotated[dict[Name, Name | Return], Meta(max_length=200)]
+    guard: bool
+    n_envs: Annotated[int, Meta(ge=1, le=MAX_ENVS)]
+    seed: Annotated[int, Meta(ge=0, le=MAX_SEED)]
+
+
+class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """Everything of a saved agent but its arrays."""
+
+    agent: SavedModel
+    config: SavedConfig
+    contexts: Annotated[list[Context], Meta(max_length=MAX_ENVS)]
+    names: Annotated[list[tuple[Context, Name]], Meta(max_length=MAX_NAMES)]
+    episodes: Annotated[list[Episode], Meta(max_length=MAX_ENVS)]
+    returns: Annotated[list[Return], Meta(max_length=MAX_ENVS)]
+    nappingrl: Name
+    """The version that wrote the file."""
+    format: int = FORMAT
+
+    def __post_init__(self) -> None:
+        """Check that there is one entry for each environment, and one name for each context."""
+        for name in ("contexts", "episodes", "returns"):
+            if len(getattr(self, name)) != self.config.n_envs:
+                raise ValueError(f"{len(getattr(self, name))} {name} for {self.config.n_envs} environments")
+        for kind, items in zip(("context", "name"), zip(*self.names, strict=True), strict=False):
+            if len(set(items)) < len(items):
+                raise ValueError(f"a {kind} occurs twice in names")
+
+
+class _Version(msgspec.Struct):
+    format: int
+
+
+def write_saved(path: str | Path, settings: Settings, arrays: dict[str, NDArray[Any]]) -> Path:
+    """Write the settings and the arrays; returns the path with its suffix."""
+    path = Path(path)
+    path = path if path.suffix == ".zip" else path.with_name(path.name + ".zip")
+    n_bytes = sum(array.nbytes for array in arrays.values())
+    if n_bytes > 0.9 * MAX_SAVED_BYTES:
+        raise BadSpecError(f"the agent has learned {n_bytes:,} bytes; at most {MAX_SAVED_BYTES:,} can be saved")
+    content = io.BytesIO()
+    np.savez_compressed(content, allow_pickle=False, **arrays)
+    temporary = path.with_name(path.name + ".tmp")
+    with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(_SETTINGS, msgspec.json.format(msgspec.json.encode(settings)))
+        archive.writestr(_ARRAYS, content.getvalue())
+    temporary.replace(path)
+    return path
+
+
+def read_saved(path: str | Path) -> tuple[Settings, dict[str, NDArray[Any]]]:
+    """What `write_saved` wrote; raises in one line where the file is anything else."""
+    try:
+        members = read_zip(read_file(path, MAX_SAVED_BYTES), MAX_SAVED_BYTES)
+        if not {_SETTINGS, _ARRAYS} <= set(members):
+            raise UnusableFileError(f"it has no {_SETTINGS} and {_ARRAYS}")
+        settings = _read_settings(path, members[_SETTINGS])
+        return settings, read_arrays(members[_ARRAYS], MAX_SAVED_BYTES)
+    except (UnusableFileError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadAgentError(f"{path} is not a saved NappingAgent ({error}); give a file that save() wrote") from error
+
+
+def _read_settings(path: str | Path, content: bytes) -> Settings:
+    if len(content) > MAX_SETTINGS_BYTES:
+        raise UnusableFileError(f"its settings have {len(content):,} bytes; at most {MAX_SETTINGS_BYTES:,} are read")
+    version = msgspec.json.decode(content, type=_Version).format
+    if version != FORMAT:
+        raise BadAgentError(f"{path} has format {version}, this version reads {FORMAT}: save it again")
+    return msgspec.json.decode(content, type=Settings)

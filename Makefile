@@ -3,13 +3,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test test-all attack bench lint docs clean
+.PHONY: demo test test-all test-loaded attack bench lint docs clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo      a CartPole experiment: table, picture, page (minutes)"
 	@echo "make test      linters, types, import rules and all tests"
 	@echo "make test-all  the same, with the slow tests and the attack"
+	@echo "make test-loaded  the tests beside eight busy processes"
 	@echo "make attack    kills, mutated files, hostile frames, poisoned numbers (15 minutes)"
 	@echo "make bench     the engine compared with the loop a user would write"
 	@echo "make lint      linters, types and import rules only"
@@ -40,6 +41,9 @@ test: lint
 test-all: lint
 	$(BIN)/pytest -n 2
 	$(BIN)/python -m tests.attack
+
+test-loaded: $(READY)
+	$(BIN)/python tests/under_load.py
 
 attack: $(READY)
 	$(BIN)/python -m tests.attack

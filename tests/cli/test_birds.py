@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -191,7 +190,6 @@ def test_ctrl_c_writes_what_there_is(serve: Callable[..., Served]) -> None:
     served = serve("--levels", "3", "--out", "o", "--host", "0.0.0.0")
     play_to_the_end(served.port, agent_id=1)
     assert play_to_the_end(served.port, agent_id=2, n_levels=1)[-1] is State.LOST
-    time.sleep(0.2)
     served.process.send_signal(signal.SIGINT)
     done = served.end()
     assert done.status == 0

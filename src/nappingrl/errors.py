@@ -42,10 +42,10 @@ def did_you_mean(name: str, allowed: Iterable[str]) -> str:
     return f" Did you mean '{by_lower[near[0]]}'?" if near else ""
 
 
-def shown(text: str) -> str:
+def shown(text: str, most: int = MAX_SHOWN) -> str:
     """A text for a message: on one line, and its beginning where it is long."""
-    line = " ".join(text[:200].split())
-    return line if len(text) <= 200 and len(line) <= MAX_SHOWN else f"{line[:MAX_SHOWN]}..."
+    line = " ".join(text[: 2 * most].split())
+    return line if len(text) <= 2 * most and len(line) <= most else f"{line[:most]}..."
 
 
 def check_name(kind: str, name: str, allowed: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nappingrl.errors import BadAgentError
+from nappingrl.errors import BadAgentError, shown
 
 OWN_PACKAGES = ("stable_baselines3.", "sb3_contrib.")
 MAX_NUMBERS = 1000
@@ -72,7 +72,7 @@ def check_plain(data: Mapping[str, Any]) -> None:
     policy = data.get("policy_class")
     module = policy.get("__module__") if isinstance(policy, dict) else None
     if isinstance(module, str) and not module.startswith(OWN_PACKAGES):
-        raise BadAgentError(f"its policy class is from '{module[:80]}', not SB3's own; give the live model")
+        raise BadAgentError(f"its policy class is from '{shown(module)}', not SB3's own; give the live model")
     extractor = _class_name(policy_options(data).get("features_extractor_class"))
     if extractor not in ("", "FlattenExtractor"):
         raise BadAgentError(f"it uses the feature extractor '{extractor}'; give the live model")

@@ -64,12 +64,12 @@ class _TensorReader:
         """The format of torch before 1.6: five pickles, then each storage after its number of elements."""
         stream = io.BytesIO(content)
         (magic, _), _, _, (saved, stored), (keys, _) = (load_inert(stream, MAX_OPCODES) for _ in range(5))
-        if magic != _LEGACY_MAGIC or not isinstance(keys, list):
+        if magic != _LEGACY_MAGIC or not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
             raise BadAgentError("it was not written by torch.save")
         item_sizes = {key: np.dtype(code).itemsize for code, key in map(_type_and_key, stored)}
         for key in keys:
             n = int.from_bytes(stream.read(8), "little")
-            self._storages[key] = stream.read(n * item_sizes.get(key, 0))
+            self._storages[key] = stream.read(min(n * item_sizes.get(key, 0), len(content)))
         return saved
 
     def _arrays_of(self, value: Any, depth: int) -> Any:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nappingrl.errors import BadAgentError, MissingExtraError, UnknownNameError, check_name
+from nappingrl.errors import BadAgentError, MissingExtraError, UnknownNameError, check_name, shown
 from nappingrl.files import UnusableFileError, read_arrays, read_file
 from nappingrl.registry import agents as registered
 from nappingrl.registry import domains
@@ -75,13 +75,14 @@ def load(
 ) -> "Agent":
     """Load a shipped agent, or one in a folder, and check its weights against its card."""
     about = card(domain, name, folder)
-    file = _folder(folder) / about["weights"]
+    file = f"{_folder(folder)}/{shown(str(about['weights']))}"
     repair = "reinstall nappingrl" if folder is None else "train it again"
     try:
         arrays = read_arrays(_read(folder, about["weights"]), MAX_BYTES)
         agent = _make_agent(name, about, arrays, _own_normaliser(arrays) if about.get("normaliser") else None)
     except (OSError, ValueError, KeyError, BadAgentError) as error:
-        raise BadAgentError(f"the agent '{name}' ({file}) is missing or damaged: {error}; {repair}") from None
+        why = shown(str(error), 300)
+        raise BadAgentError(f"the agent '{name}' ({file}) is missing or damaged: {why}; {repair}") from None
     if agent.sha256 != about["sha256"]:
         raise BadAgentError(f"the weights of '{name}' ({file}) do not match its card's sha256; {repair}")
     if normaliser == "auto":
@@ -99,7 +100,7 @@ def load_card(path: Path, normaliser: str | Path | None = "auto") -> "Agent":
     try:
         return load(path.stem, None, normaliser, path.parent)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise BadAgentError(f"'{path}' is no card of `napping train`: {error}") from None
+        raise BadAgentError(f"'{path}' is no card of `napping train`: {shown(str(error))}") from None
 
 
 def save(stem: str, arrays: dict[str, NDArray[Any]] | None, about: dict[str, Any], folder: Path) -> None:

@@ -67,6 +67,8 @@ def read_zip(content: bytes, max_bytes: int) -> dict[str, bytes]:
     """The members of a zip, by name, of at most `max_bytes` together, whatever sizes the zip declares."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            if len(set(archive.namelist())) < len(archive.namelist()):
+                raise UnusableFileError("a member of the zip occurs twice")
             _check_size(sum(member.file_size for member in archive.infolist()), max_bytes, " unpacked")
             return {member.filename: _read_member(archive, member) for member in archive.infolist()}
     except UnusableFileError:

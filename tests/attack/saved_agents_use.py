@@ -23,7 +23,10 @@ N_STEPS = 300
 N_EPISODE_STEPS = 12
 N_BEFORE, N_AFTER = 45, 8
 """Episodes; detectors calibrate on the first 40."""
-CHEAP = {"n_rollouts": 2, "n_initial_policies": 12, "n_later_policies": 6, "n_search_rounds": 1, "n_mutants": 4}
+CHEAP = {
+    "n_rollouts": 2, "n_initial_policies": 12, "n_later_policies": 6, "n_search_rounds": 1, "n_mutants": 4,
+    "n_residuals": 2, "residual_gains": "0.5,2", "n_planning_episodes": 3, "surprise": 100,
+}  # fmt: skip
 """Options that make planning fast, for methods that have them."""
 DISCRETE = "cartpole", "ppo", "nappingrl/CartPole-v0"
 CONTINUOUS = "Pendulum-v1", "sac", "Pendulum-v1"

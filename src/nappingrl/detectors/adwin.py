@@ -87,5 +87,5 @@ class Adwin(Standardised):
         restore_arrays(self, state, sizes={"n": self.n})
         length = self._history.shape[1]
         if not 0 < length <= MAX_EPISODES or (self._n_learned + self._n_judged > length).any():
-            raise BadAgentError(f"array '_history' has {length} episodes; allowed: as many as were learned or judged")
+            raise BadAgentError(f"array '_history' has {length} episodes; '_n_learned' and '_n_judged' count others")
         self._windows.clear()

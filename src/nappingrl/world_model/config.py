@@ -1,7 +1,6 @@
 """Settings of the world model, and the helper that declares a setting with its meaning."""
 
 from dataclasses import dataclass, field
-from math import inf
 from typing import Any, TypeVar
 
 from nappingrl.errors import BadSpecError
@@ -10,8 +9,14 @@ from nappingrl.types import DomainSpec
 Value = TypeVar("Value")
 
 
-def setting(default: Value, description: str, low: float = 0.0, high: float = inf) -> Value:
+MAX_WHOLE, MAX_REAL = 1000, 1e6
+"""The largest values of settings that state none: of whole numbers (or 100 times the default), and of others."""
+
+
+def setting(default: Value, description: str, low: float = 0.0, high: float | None = None) -> Value:
     """A dataclass field that carries its meaning and its allowed range."""
+    if high is None:
+        high = max(MAX_WHOLE, 100 * default) if isinstance(default, int) else MAX_REAL
     value: Any = field(default=default, metadata={"description": description, "low": low, "high": high})
     return value  # type: ignore[no-any-return]
 

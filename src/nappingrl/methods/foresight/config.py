@@ -8,7 +8,10 @@ from typing_extensions import override
 
 from nappingrl.errors import BadSpecError
 from nappingrl.methods.base import Option
-from nappingrl.world_model.config import ModelConfig, setting
+from nappingrl.world_model.config import MAX_REAL, ModelConfig, setting
+
+MAX_ROLLOUTS = 100_000
+"""Rollouts of one plan; with the defaults there are about 2,000."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,6 +76,16 @@ class ForesightConfig(ModelConfig):
     )
     n_recent_errors: int = setting(5, "latest prediction errors that correct the return of a new policy", 1)
 
+    def __post_init__(self) -> None:
+        """Refuse a search that would take minutes."""
+        n_policies = self.n_initial_policies + self.n_later_policies + self.n_search_rounds * self.n_mutants
+        n_rollouts = self.n_rollouts * (n_policies + self.n_residuals + len(self.residual_gains))
+        if n_rollouts > MAX_ROLLOUTS:
+            raise BadSpecError(
+                f"foresight's options ask for {n_rollouts:,} rollouts per plan; at most {MAX_ROLLOUTS:,} are allowed; "
+                "lower n_rollouts, n_initial_policies, n_later_policies, n_search_rounds, n_mutants or n_residuals"
+            )
+
 
 class NumbersOption(Option):
     """An option whose value is a list of numbers, separated by commas."""
@@ -82,11 +95,14 @@ class NumbersOption(Option):
         try:
             return _join(_split(str(value)))
         except ValueError:
-            raise BadSpecError(f"option {name}={value} is not a list of numbers such as {self.default}") from None
+            raise BadSpecError(f"option {name}={value!s:.60} is not a list of numbers such as {self.default}") from None
 
 
 def _split(text: str) -> tuple[float, ...]:
-    return tuple(float(word) for word in text.split(","))
+    numbers = tuple(float(word) for word in text.split(","))
+    if not all(abs(number) <= MAX_REAL for number in numbers):
+        raise ValueError(f"a number beyond {MAX_REAL:g}")
+    return numbers
 
 
 def _join(numbers: tuple[float, ...]) -> str:

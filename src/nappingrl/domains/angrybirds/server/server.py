@@ -39,8 +39,10 @@ class Settings:
     """Seed of the noise."""
     tails: str = "auto"
     """Arguments that only some client versions send: auto, short (never) or long (always)."""
-    max_connections: int = 32
-    """Further agents and observers are turned away."""
+    max_connections: int = 128
+    """Agents and observers at a time. One more closes the oldest that has sent no request, or else is turned away."""
+    first_seconds: float = 30.0
+    """Longest time from the connection to the end of the first request."""
     idle_seconds: float = 3600.0
     """Longest time between two requests of an agent."""
     message_seconds: float = 10.0
@@ -48,8 +50,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_name("tails", self.tails, ("auto", "short", "long"))
-        if self.max_connections < 1 or self.idle_seconds <= 0 or self.message_seconds <= 0:
-            raise BadSpecError("max_connections, idle_seconds and message_seconds must be positive")
+        if self.max_connections < 1 or min(self.first_seconds, self.idle_seconds, self.message_seconds) <= 0:
+            raise BadSpecError("max_connections, first_seconds, idle_seconds and message_seconds must be positive")
 
 
 @dataclass(slots=True)
@@ -106,7 +108,8 @@ class Server:
         self._lock = threading.Lock()
         """Guards everything below, and calls of `on_trial`."""
         self._sessions: list[_Session] = []
-        self._connections: set[Connection] = set()
+        self._connections: dict[Connection, str] = {}
+        """Open connections and their addresses, oldest first."""
         self._threads: list[threading.Thread] = []
         self._episodes: list[Episode] = []
         self._n_games = self._n_observers = self._n_terminated = 0
@@ -158,8 +161,9 @@ class Server:
             connections, threads = list(self._connections), list(self._threads)
         for connection in connections:
             connection.hang_up()
+        deadline = time.monotonic() + self._settings.message_seconds
         for thread in threads:
-            thread.join(self._settings.message_seconds)
+            thread.join(max(0.0, deadline - time.monotonic()))
 
     # Connections -----------------------------------------------------------------------------------------------------
 
@@ -168,20 +172,35 @@ class Server:
 
     def _receive(self, sock: socket.socket, address: str, serve: Callable[[Connection, str], None]) -> None:
         settings = self._settings
-        connection = Connection(sock, settings.idle_seconds, settings.message_seconds, settings.tails)
+        connection = Connection(
+            sock, settings.idle_seconds, settings.message_seconds, settings.first_seconds, settings.tails
+        )
         thread = threading.Thread(
             target=self._converse, args=(serve, connection, address), daemon=True, name="birds-server"
         )
         with self._lock:
-            is_accepted = len(self._connections) < settings.max_connections and not self._stop.is_set()
+            is_accepted = not self._stop.is_set() and self._has_room()
             if is_accepted:
-                self._connections.add(connection)
+                self._connections[connection] = address
                 self._threads = [old for old in self._threads if old.is_alive()]
                 self._threads.append(thread)
                 thread.start()
         if not is_accepted:
             connection.close()
             self._say(f"{address} was turned away: {settings.max_connections} connections are open")
+
+    def _has_room(self) -> bool:
+        """Whether one more connection may be served; if need be, the oldest silent one makes room."""
+        if len(self._connections) < self._settings.max_connections:
+            return True
+        n_open = len(self._connections)
+        silent = next((connection for connection in self._connections if connection.is_silent), None)
+        if silent is None:
+            return False
+        address = self._connections.pop(silent)
+        silent.hang_up()
+        self._say(f"{address} was closed before its first request, as the oldest such of {n_open} connections")
+        return True
 
     def _converse(self, serve: Callable[[Connection, str], None], connection: Connection, address: str) -> None:
         """Serve one connection until it ends; no failure may affect the others."""
@@ -190,27 +209,28 @@ class Server:
         except HungUpError:
             pass
         except (ProtocolError, OSError) as error:
-            if not self._stop.is_set():
+            if connection in self._connections and not self._stop.is_set():
                 self._say(f"{address}: {error}; hung up")
         except Exception as error:
             self._say(f"{address}: internal error, please report: {error!r}; hung up")
             raise
         finally:
             with self._lock:
-                self._connections.discard(connection)
+                self._connections.pop(connection, None)
             connection.close()
 
     # Agents ----------------------------------------------------------------------------------------------------------
 
     def _serve_agent(self, connection: Connection, address: str) -> None:
+        request = _next_request(connection)  # a game begins with it: connections without one leave no results
         session = self._new_session()
         self._say(f"{address} plays game {session.number}")
         try:
             while True:
-                request = _next_request(connection)
                 with session.lock:
                     reply = session.game.handle(request)
                 connection.send(reply)
+                request = _next_request(connection)
         finally:
             self._end_session(session)
 
@@ -274,7 +294,9 @@ class Server:
 
 def _next_request(connection: Connection) -> Request:
     connection.begin_message()
-    return run_parser(parse_request(), connection.read)
+    request = run_parser(parse_request(), connection.read)
+    connection.end_message()
+    return request
 
 
 def serve(

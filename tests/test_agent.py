@@ -3,6 +3,7 @@
 import inspect
 import json
 import re
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +21,9 @@ from nappingrl.agents import zoo_names
 from nappingrl.agents.base import Agent
 from nappingrl.detectors import RollingMean
 from nappingrl.domains.as_env import DomainEnv
+from nappingrl.domains.from_env import domain_from_env
 from nappingrl.errors import BadAgentError, BadObservationError, BadSpecError, UnknownNameError
+from nappingrl.novelties.subject import read_env_by_id
 from nappingrl.score import Score, reward_score
 from nappingrl.trials.engine import Engine
 from nappingrl.trials.spec import RunSpec, TrialSpec
@@ -598,6 +601,30 @@ def test_a_model_saved_by_a_relative_path_is_found_from_elsewhere(
     path = NappingAgent(agent_zip.name).save(tmp_path / "a")
     monkeypatch.chdir(tmp_path)
     assert NappingAgent.load(path).agent.name == NappingAgent(agent_zip).agent.name
+
+
+def test_a_module_that_only_the_file_names_is_not_imported(
+    agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is imported once the caller names it; other names than the file's are refused."""
+    (tmp_path / "trap_module.py").write_text(
+        "import gymnasium\n"
+        "from gymnasium.envs.classic_control import CartPoleEnv\n"
+        "gymnasium.register('Trap-v0', CartPoleEnv, max_episode_steps=50)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    name = "trap_module:Trap-v0"
+    path = NappingAgent(agent, domain=name).save(tmp_path / "a")
+    del sys.modules["trap_module"], gymnasium.registry["Trap-v0"]
+    domain_from_env.cache_clear()
+    read_env_by_id.cache_clear()
+    with pytest.raises(BadAgentError, match=r"imports the module 'trap_module'.*give domain='trap_module:Trap-v0'$"):
+        NappingAgent.load(path, model=agent)
+    with pytest.raises(BadAgentError, match="saved with domain='trap_module:Trap-v0', not 'cartpole'"):
+        NappingAgent.load(path, model=agent, domain="cartpole")
+    assert "trap_module" not in sys.modules
+    assert NappingAgent.load(path, model=agent, domain=name).domain.name == name
+    del gymnasium.registry["Trap-v0"]
 
 
 def test_a_live_agent_must_be_given_again(agent: Agent, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from nappingrl.agents import load as load_agent
 from nappingrl.agents.base import Agent, check_fit
 from nappingrl.agents.observations import are_equal, as_actions, as_batch, as_column, length_of, take
 from nappingrl.detectors import Detector
-from nappingrl.domains import find_domain
+from nappingrl.domains import find_domain, trusted_domain
 from nappingrl.errors import (
     BadAgentError,
     BadObservationError,
@@ -280,10 +280,11 @@ class NappingAgent:
         model: Any = None,
         score: Score | Eval | str | None = None,
         detector: Detector | str | None = None,
+        domain: str | None = None,
     ) -> "NappingAgent":
         """Read what `save` wrote. The base model is found by its path unless given, and must have the same weights.
 
-        The file is not trusted: everything in it is checked before it is used.
+        The file is not trusted: all of it is checked, and "module:Env-v0" is imported only if given again as `domain`.
         """
         settings, arrays = read_saved(path)
         config, saved = settings.config, settings.agent
@@ -294,12 +295,11 @@ class NappingAgent:
             if given is None and is_own:
                 name = getattr(config, kind)
                 raise BadAgentError(f"{path} was saved with your own {kind} '{name}'; give it as {kind}=")
-        if score is None and config.domain:
-            score = config.score or None
         try:
             check_saved(config.method, config.options)
             agent = cls(
-                model, domain=config.domain, method=config.method, score=score, detector=detector or config.detector,
+                model, domain=trusted_domain(config.domain, domain), method=config.method,
+                score=score or (config.domain and config.score) or None, detector=detector or config.detector,
                 guard=config.guard, n_envs=config.n_envs, seed=config.seed, **config.options,
             )  # fmt: skip
             if agent.agent.sha256 != saved.sha256:

@@ -2,6 +2,7 @@
 
 import re
 
+from nappingrl.errors import BadSpecError, shown
 from nappingrl.registry import domains
 from nappingrl.types import DomainSpec
 
@@ -14,6 +15,16 @@ def imports_module(name: str) -> bool:
     Packages that registered an entry point were installed on purpose: a file may name their domains.
     """
     return ":" in name and name not in domains
+
+
+def trusted_domain(saved: str | None, given: str | None) -> str | None:
+    """The domain that a file names, if it imports no module, or if the caller gives the same name."""
+    if given is not None and given != saved:
+        raise BadSpecError(f"it was saved with domain={shown(str(saved))!r}, not {shown(given)!r}")
+    if saved and given is None and imports_module(saved):
+        module, name = shown(saved.rpartition(":")[0]), shown(saved)
+        raise BadSpecError(f"its domain {name!r} imports the module {module!r}; if you trust it, give domain={name!r}")
+    return saved
 
 
 def find_domain(name: str) -> DomainSpec:

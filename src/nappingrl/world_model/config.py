@@ -9,7 +9,7 @@ from nappingrl.types import DomainSpec
 Value = TypeVar("Value")
 
 
-MAX_WHOLE, MAX_REAL = 1000, 1e6
+MAX_WHOLE, MAX_REAL = 1000, 1e12
 """The largest values of settings that state none: of whole numbers (or 100 times the default), and of others."""
 
 

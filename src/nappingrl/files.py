@@ -1,12 +1,13 @@
-"""Read files that may be hostile: only regular ones, of bounded size, with bounded memory.
+"""Read files that may be hostile: only regular ones, of bounded size, with bounded memory; write files whole.
 
-Every function raises `UnusableFileError`; its text is the reason ("it is a device, not a file"). The caller adds the
-path and what to do.
+Every function that reads raises `UnusableFileError`; its text is the reason ("it is a device, not a file"). The caller
+adds the path and what to do.
 """
 
 import io
 import math
 import os
+import secrets
 import stat
 import zipfile
 import zlib
@@ -16,6 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+TEMPORARY = ".tmp"
+"""The end of the name of a file that is being written."""
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISCHR, "a device"),
@@ -108,3 +111,28 @@ def _read_array(name: str, data: bytes) -> NDArray[Any]:
         return flat.reshape(shape, order="F" if is_fortran else "C").astype(dtype.newbyteorder("="))
     except Exception as error:  # numpy evaluates the header as a literal, which can raise anything
         raise UnusableFileError(f"its array '{name:.40}' is damaged ({' '.join(str(error).split())[:80]})") from error
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write under a name that no other process uses, then rename: a file is whole or absent."""
+    temporary = path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}{TEMPORARY}")
+    try:
+        with temporary.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def defuse(cell: str) -> str:
+    """A text cell of a CSV that no spreadsheet takes for a formula; numbers such as -99.3 stay as they are."""
+    if not cell.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell

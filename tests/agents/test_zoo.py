@@ -18,6 +18,7 @@ from nappingrl.agents.continuous import BoxMlpAgent
 from nappingrl.agents.mlp import MlpAgent
 from nappingrl.agents.training.sb3 import evaluate, train
 from nappingrl.errors import BadAgentError, BadSpecError, UnknownNameError
+from nappingrl.files import write_whole
 
 SHIPPED = [("cartpole", "dqn"), ("cartpole", "ppo"), ("crossroad", "dqn"), ("crossroad", "ppo")]
 SHIPPED += [("mountaincar", "dqn"), ("mountaincar", "ppo-strong"), ("mountaincar", "ppo-weak")]
@@ -174,6 +175,26 @@ else:
     raise AssertionError
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_card_and_weights_of_two_trainings_are_never_mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever moment a training is killed at, its agent is whole or absent."""
+    for suffix in (".npz", ".json"):
+        shutil.copy(Path(zoo.__file__).parent / f"cartpole-ppo{suffix}", tmp_path)
+    card = tmp_path / "cartpole-ppo.json"
+    about = json.loads(card.read_text())
+    zoo.load_card(card)
+
+    def cut_off(path: Path, data: bytes) -> None:
+        if path == card:
+            raise KeyboardInterrupt
+        write_whole(path, data)
+
+    monkeypatch.setattr(zoo, "write_whole", cut_off)
+    with pytest.raises(KeyboardInterrupt):
+        zoo.save("cartpole-ppo", {"weight": np.ones(3)}, about, tmp_path)
+    with pytest.raises(BadAgentError, match="does not exist"):
+        zoo.load_card(card)
 
 
 def test_damage_is_noticed(tmp_path: Path) -> None:

@@ -285,16 +285,19 @@ def _kinds(victim: Victim, draw: random.Random) -> Iterator[str]:
 
 
 def _earlier_agent(out: Path) -> None:
-    """An agent that was trained before: it must be usable until the new one is whole."""
+    """An agent that was trained before: its card and the new weights must not be mixed."""
     out.mkdir()
     for suffix in (".npz", ".json"):
         shutil.copy(Path(zoo.__file__).parent / f"cartpole-ppo{suffix}", out)
 
 
 def _usable_agent(folder: Path) -> str:
-    """Whether the folder of `train` holds a whole agent."""
+    """Whether the folder of `train` holds a whole agent, or none."""
+    card = folder / "out" / "cartpole-ppo.json"
+    if not card.exists():
+        return ""
     try:
-        zoo.load_card(folder / "out" / "cartpole-ppo.json")
+        zoo.load_card(card)
     except NappingError as error:
         return f"the agent cannot be loaded: {error}"
     return ""

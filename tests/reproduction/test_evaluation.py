@@ -10,7 +10,7 @@ from conftest import make_agent
 from nappingrl.agents.base import Agent
 from nappingrl.cli import main
 from nappingrl.domains.cartpole import CartPole
-from nappingrl.errors import UnknownNameError
+from nappingrl.errors import BadRunError, UnknownNameError
 from nappingrl.registry import Registry, agents, domains, methods
 from nappingrl.report.figures import FIGURES
 from nappingrl.report.runs import read_run
@@ -99,6 +99,25 @@ def test_claims_command_and_its_exit_status(
         main(["claims", str(small.parent / "nothing")])
     assert caught.value.code == 2
     assert "holds no run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("damaged", ["", '{"a": ', '{"a": "long"}', "[]"])
+def test_damaged_times_are_one_line(tmp_path: Path, damaged: str) -> None:
+    (tmp_path / "seconds.json").write_text(damaged)
+    with pytest.raises(BadRunError, match=r"seconds\.json cannot be read .*; delete it: only times are lost"):
+        evaluation.read_seconds(tmp_path)
+
+
+def test_times_are_written_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "seconds.json").write_text('{"before": 2.0}')
+
+    def cut_off(*_: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", cut_off)
+    with pytest.raises(KeyboardInterrupt), evaluation._timed(tmp_path / "run"):
+        pass
+    assert evaluation.read_seconds(tmp_path) == {"before": 2.0}
 
 
 def test_progress_adds_up_over_all_stages(small: Path) -> None:

@@ -11,8 +11,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from nappingrl.agents import load, zoo_names
-from nappingrl.errors import check_name
+from nappingrl.errors import BadRunError, check_name
+from nappingrl.files import write_whole
 from nappingrl.registry import Entry, agents, domains, methods
 from nappingrl.report.runs import Run, read_run
 from nappingrl.trials.protocol import phases
@@ -189,10 +192,15 @@ def _timed(run: Path) -> Iterator[None]:
         seconds = read_seconds(run.parent)
         seconds[run.name] = round(seconds.get(run.name, 0.0) + time.perf_counter() - started, 1)
         make_folder(run.parent)
-        (run.parent / SECONDS).write_text(json.dumps(seconds, indent=2) + "\n", "utf-8")
+        write_whole(run.parent / SECONDS, (json.dumps(seconds, indent=2) + "\n").encode())
 
 
 def read_seconds(runs: Path) -> dict[str, float]:
     """How long each run in a folder took, over all calls."""
     file = runs / SECONDS
-    return json.loads(file.read_text("utf-8")) if file.exists() else {}
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=dict[str, float])
+    except FileNotFoundError:
+        return {}
+    except msgspec.MsgspecError as error:
+        raise BadRunError(f"{file} cannot be read ({error}); delete it: only times are lost") from error

@@ -4,6 +4,7 @@ The npz holds all tensors of the policy under SB3's names, and `normaliser.*` if
 needs neither torch nor SB3, except for networks over objects.
 """
 
+import io
 import json
 from importlib import import_module, resources
 from importlib.resources.abc import Traversable
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.errors import BadAgentError, MissingExtraError, UnknownNameError, check_name, shown
-from nappingrl.files import UnusableFileError, read_arrays, read_file
+from nappingrl.files import UnusableFileError, read_arrays, read_file, write_whole
 from nappingrl.registry import agents as registered
 from nappingrl.registry import domains
 
@@ -104,11 +105,18 @@ def load_card(path: Path, normaliser: str | Path | None = "auto") -> "Agent":
 
 
 def save(stem: str, arrays: dict[str, NDArray[Any]] | None, about: dict[str, Any], folder: Path) -> None:
-    """Write an agent's card to a folder, and its weights unless it shares those of another agent."""
+    """Write an agent's card to a folder, and its weights unless it shares those of another agent.
+
+    An agent is whole or absent: an earlier card is removed first, the new one is written last.
+    """
     folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{stem}.json"
+    file.unlink(missing_ok=True)
     if arrays is not None:
-        np.savez_compressed(folder / f"{stem}.npz", **arrays)  # type: ignore[arg-type]
-    (folder / f"{stem}.json").write_text(json.dumps(about, indent=2) + "\n", "utf-8")
+        content = io.BytesIO()
+        np.savez_compressed(content, **arrays)  # type: ignore[arg-type]
+        write_whole(folder / f"{stem}.npz", content.getvalue())
+    write_whole(file, (json.dumps(about, indent=2) + "\n").encode())
 
 
 def _make_agent(

@@ -29,9 +29,14 @@ def test_a_schedule_counts_as_its_first_value() -> None:
 
 
 @pytest.mark.parametrize(
-    "known", [{"batch_size": 0}, {"gamma": "x"}, {"gradient_steps": -2}, {"n_envs": 1, "train_freq": 2.5}, {"tau": -1}]
-)
+    "known",
+    [{"batch_size": 0}, {"gamma": "x"}, {"gradient_steps": -2}, {"n_envs": 1, "train_freq": 2.5}, {"tau": -1},
+     {"batch_size": 10**9}, {"buffer_size": 10**400}, {"buffer_size": 1e300}, {"gamma": 1.5}, {"gamma": float("nan")},
+     {"learning_rate": float("inf")}, {"max_grad_norm": 10**400}, {"max_grad_norm": 10**5000}, {"tau": "x" * 5000}],
+    ids=range(14),
+)  # fmt: skip
 def test_invalid_values_are_refused(known: dict[str, Any]) -> None:
     with pytest.raises(BadAgentError, match=f"the agent's {list(known)[-1]} is") as caught:
         read_hyperparameters(DqnHyperparameters, known)
     assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 250

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from nappingrl.errors import BadAgentError
+from nappingrl.errors import BadAgentError, shown
 
 
 class DqnHyperparameters(NamedTuple):
@@ -40,6 +40,13 @@ class PpoHyperparameters(NamedTuple):
     target_kl: float = math.inf
 
 
+MAXIMA = {
+    "buffer_size": 10**7, "batch_size": 10**5, "n_steps": 10**6, "n_epochs": 1000, "train_freq": 10**7,
+    "gradient_steps": 10**4, "target_update_interval": 10**9, "tau": 1.0, "gamma": 1.0, "gae_lambda": 1.0,
+    "exploration_final_eps": 1.0, "learning_rate": 1e3, "ent_coef": 1e3, "vf_coef": 1e3,
+}  # fmt: skip
+"""Larger values in an agent's file are refused: they take all memory or time, or train to nothing."""
+
 Hyperparameters = TypeVar("Hyperparameters", DqnHyperparameters, PpoHyperparameters)
 
 
@@ -55,7 +62,10 @@ def read_hyperparameters(
         value = default if value is None else value
         is_whole = type(default) is int
         minimum = -1 if name == "gradient_steps" else int(is_whole)
-        if not isinstance(value, int | float) or not value >= minimum or (is_whole and value % 1):
-            raise BadAgentError(f"the agent's {name} is {value}; further training needs at least {minimum}")
+        maximum = MAXIMA.get(name, math.inf)
+        is_huge = isinstance(value, int) and abs(value) > 10**15  # Python prints no more than 4,300 digits
+        if is_huge or not isinstance(value, int | float) or not minimum <= value <= maximum or (is_whole and value % 1):
+            what = "a huge number" if is_huge else shown(str(value))
+            raise BadAgentError(f"the agent's {name} is {what}; further training needs {minimum} to {maximum:g}")
         values[name] = type(default)(value)
     return record_class(**values), schedules

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from nappingrl.agents.object_networks import MASKED_VALUE, make_network
 from nappingrl.agents.torch_agent import to_numpy
+from nappingrl.errors import BadAgentError
 from nappingrl.types import OnProgress
 
 OnEvaluation = Callable[[int, float], None]
@@ -229,7 +230,10 @@ class Trainer:
 
     def restore(self, file: Path) -> None:
         """Resume from a checkpoint; one of another recipe or seed is ignored."""
-        content = torch.load(file, weights_only=True)
+        try:
+            content = torch.load(file, weights_only=True)
+        except Exception:  # torch raises many types, with messages of many lines
+            raise BadAgentError(f"checkpoint '{file}' is damaged; delete it to train from the beginning") from None
         if content["recipe"] != repr(self.recipe) or content["seed"] != self.seed:
             return
         self.episode, self.updates, self.steps, self.best_episode, self.replay.n = content["counts"]

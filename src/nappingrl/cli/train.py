@@ -1,51 +1,113 @@
 """`napping train`."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from tyro.conf import Positional
 
 from nappingrl.cli import argv
 from nappingrl.cli.console import print_note, progress
-from nappingrl.errors import MissingExtraError
+from nappingrl.cli.run import read_pairs
+from nappingrl.errors import BadSpecError, MissingExtraError
+from nappingrl.novelties.subject import find_spec
+from nappingrl.types import OnProgress
 
 
 @dataclass(frozen=True)
 class Train:
-    """Train a zoo agent from its committed recipe.
+    """Train an agent in any gymnasium environment, or a shipped one from its recipe.
 
-    Writes the weights and a card that describes them.
+    Writes the agent and a card that describes it. The same command resumes an interrupted training.
 
+    Example: napping train --env LunarLander-v3 --algorithm ppo --steps 1000000 --seed 0 --out lander.zip
     Example: napping train cartpole ppo --out zoo
     """
 
-    domain: Positional[str]
-    """Domain to train in."""
-    agent: Positional[str]
-    """Name of a recipe, such as ppo or dqn."""
-    out: Path = Path("zoo")
-    """Folder for the weights (.npz) and the card (.json)."""
+    domain: Positional[str] = ""
+    """Domain of a shipped agent."""
+    agent: Positional[str] = ""
+    """Name of a recipe of that domain, such as ppo or dqn."""
+    env: str = ""
+    """Instead of a domain: id of any gymnasium environment, or module:id if that module registers it."""
+    algorithm: str = "ppo"
+    """With --env: ppo, dqn, qrdqn or sac."""
+    steps: int | None = None
+    """Training steps, or episodes if a recipe counts those. Default: the tuned number or the recipe's, else 100000."""
     seed: int | None = None
-    """Random seed. Default: the recipe's."""
-    total_steps: int | None = None
-    """Training steps, or episodes if the recipe counts those. Default: the recipe's."""
+    """Random seed. Default: the recipe's, or 0."""
+    option: tuple[str, ...] = ()
+    """With --env: hyperparameters as NAME=VALUE, such as learning_rate=lin_0.001, net_arch=64,64 or normalise=true."""
+    out: Path = Path("zoo")
+    """With --env: the agent's file (.zip), or a folder for it; the card is beside it. With a domain: folder."""
     tensorboard: Path | None = None
     """Folder for training curves in TensorBoard's format."""
+    json: bool = False
+    """Print the card as a single machine-readable object."""
 
     def __call__(self) -> None:
-        """Train, then print the card."""
+        """Train, then print what became of it."""
+        if bool(self.domain) == bool(self.env) or bool(self.domain) != bool(self.agent):
+            raise BadSpecError(
+                "give either a DOMAIN and an AGENT of `napping list`, or --env with the id of an environment"
+            )
         try:
-            from nappingrl.agents.training.sb3 import train
+            import nappingrl.agents.training.learning  # noqa: F401
         except ModuleNotFoundError as error:
             raise MissingExtraError(f'training needs {error.name}: pip install "nappingrl[sb3]"') from error
         try:
-            with progress(f"train {self.domain} {self.agent}") as on_progress:
-                card = train(
-                    self.domain, self.agent, self.out, seed=self.seed, total_steps=self.total_steps,
-                    on_progress=on_progress, tensorboard=self.tensorboard,
-                )  # fmt: skip
+            with progress(f"train {self.domain or self.env} {self.agent or self.algorithm}") as on_progress:
+                card = self._train_env(on_progress) if self.env else self._train_shipped(on_progress)
         except KeyboardInterrupt:
-            print_note(f"stopped; an unfinished agent is not written. Start again with: {argv.rebuild(self)}")
+            if self.env:
+                print_note(f"stopped; up to a twentieth of the training is lost. Continue with: {argv.rebuild(self)}")
             raise
-        print(json.dumps(card, indent=2))
+        print(json.dumps(card) if self.json else _summary(card, self.file if self.env else self.out))
+
+    @property
+    def file(self) -> Path:
+        """The agent's file, with --env."""
+        if self.out.suffix == ".zip":
+            return self.out
+        is_folder = self.out.is_dir() or self.out == Path("zoo")
+        name = f"{self.env.replace('/', '-').replace(':', '-')}-{self.algorithm}"
+        return self.out / f"{name}.zip" if is_folder else self.out.with_name(f"{self.out.name}.zip")
+
+    def _train_env(self, on_progress: OnProgress) -> dict[str, Any]:
+        from nappingrl.agents.training.env import train_env
+        from nappingrl.agents.training.recipes import make_recipe
+
+        if not find_spec(self.env).max_episode_steps:
+            raise BadSpecError(f"{self.env} has no time limit, so that an episode may never end; register it with one")
+        recipe = make_recipe(self.env, self.algorithm, self.steps, self.seed or 0, read_pairs(self.option))
+        command = argv.rebuild(replace(self, json=False, tensorboard=None))
+        return train_env(recipe, self.file, command, on_progress, tensorboard=self.tensorboard)
+
+    def _train_shipped(self, on_progress: OnProgress) -> dict[str, Any]:
+        from nappingrl.agents.training.sb3 import train
+
+        if self.option or self.algorithm != "ppo":
+            raise BadSpecError("--option and --algorithm need --env; the recipe of a shipped agent is fixed")
+        return train(
+            self.domain, self.agent, self.out, seed=self.seed, total_steps=self.steps,
+            on_progress=on_progress, tensorboard=self.tensorboard,
+        )  # fmt: skip
+
+
+def _summary(card: dict[str, Any], where: Path) -> str:
+    """What became of a training, in two lines."""
+    if "pass_rate" in card:
+        result = f"pass rates {card['pass_rate']}"
+    else:
+        returns = card["pre_novelty_return"]
+        low, high = returns["interval"]
+        result = (
+            f"mean return {returns['mean']:g} (95 % interval {low:g} to {high:g}) over {returns['episodes']} episodes"
+        )
+    lines = [f"{card['domain']} {card['algorithm']}: {result}", f"agent: {where}"]
+    if card.get("loads"):
+        lines.append(f"next: {argv.line('run', '--env', card['domain'], '--agent', where)}")
+    elif "loads" in card:
+        lines.append("next: load it with SB3 and pass the model to NappingAgent; it is no plain perceptron")
+    return "\n".join(lines)

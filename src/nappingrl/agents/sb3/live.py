@@ -21,7 +21,7 @@ from nappingrl.agents.torch_agent import Batch, TorchBackedAgent, captured, hash
 from nappingrl.errors import BadAgentError, BadObservationError
 
 
-def from_model(model: Any, normaliser: str | Path | None = "auto", name: str | None = None) -> Agent:
+def from_model(model: Any, normaliser: str | Path | Normaliser | None = "auto", name: str | None = None) -> Agent:
     """A live SB3 model (or its policy) as an agent: in numpy for a plain perceptron, otherwise in torch.
 
     "auto" means no normaliser: the agent expects the observations that the model's predict() expects.
@@ -40,7 +40,7 @@ def from_model(model: Any, normaliser: str | Path | None = "auto", name: str | N
         )
     if hasattr(policy, "lstm_actor"):
         raise BadAgentError(f"agent {name}: it is recurrent; only agents without memory are supported")
-    statistics = None if normaliser in (None, "auto") else vecnormalize.read(Path(str(normaliser)))
+    statistics = normaliser if isinstance(normaliser, Normaliser) else _read_normaliser(normaliser)
     known = hyperparameters.of_model(model)
     if not _is_plain(policy):
         return LiveSB3Agent(policy, name, statistics, known)
@@ -55,6 +55,10 @@ def from_model(model: Any, normaliser: str | Path | None = "auto", name: str | N
     entries = {} if optimiser is None else optimiser.state_dict()["state"]
     adam = adam_state({"state": {i: to_numpy(entry) for i, entry in entries.items()}}, weights)
     return MlpAgent(name, layers, activation, statistics, weights, known, observation_shape=shape, adam=adam)
+
+
+def _read_normaliser(normaliser: str | Path | None) -> Normaliser | None:
+    return None if normaliser in (None, "auto") else vecnormalize.read(Path(str(normaliser)))
 
 
 def _box(policy: Any, kind: str) -> ActionBox:

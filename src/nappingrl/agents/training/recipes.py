@@ -1,0 +1,89 @@
+"""The recipe of a training in any gymnasium environment: tuned values if there are any, otherwise SB3's defaults."""
+
+import json
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any
+
+import gymnasium
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
+
+from nappingrl.agents import zoo
+from nappingrl.agents.training.learning import policy_class
+from nappingrl.agents.training.options import override
+from nappingrl.errors import BadSpecError, check_name
+
+ALGORITHMS = {"ppo": (Discrete, Box), "dqn": (Discrete,), "qrdqn": (Discrete,), "sac": (Box,)}
+"""The algorithms, with the action spaces that they can learn in."""
+STEPS = 100_000
+"""Training steps without tuned values."""
+SEGMENTS, EVALUATIONS, EVALUATION_EPISODES = 20, 10, 20
+"""Checkpoints of a training, its evaluations, and their episodes."""
+MAX_SEED = 2**31
+
+
+def make_recipe(
+    env_id: str, algorithm: str, steps: int | None, seed: int, options: Mapping[str, str]
+) -> dict[str, Any]:
+    """The complete recipe of a training; one line of complaint where the algorithm or an option does not fit."""
+    check_name("algorithm", algorithm, ALGORITHMS)
+    observations = check_spaces(env_id, algorithm)
+    base, about = _tuned(env_id, algorithm.upper())
+    steps = base.get("total_steps", STEPS) if steps is None else steps
+    if steps < 1:
+        raise BadSpecError(f"--steps is {steps}; at least 1 is needed")
+    if not 0 <= seed < MAX_SEED:
+        raise BadSpecError(f"--seed is {seed}; allowed: 0 to {MAX_SEED - 1}")
+    recipe: dict[str, Any] = {
+        "about": about,
+        "algorithm": algorithm.upper(),
+        "policy_class": policy_class(observations),
+        "env": env_id,
+        "seed": seed,
+        "total_steps": steps,
+        "n_envs": base.get("n_envs", 1),
+        "normalise": base.get("normalise", False),
+        **{key: base[key] for key in ("net_arch", "policy", "shaping") if key in base},
+        "hyperparameters": base.get("hyperparameters", {}),
+        "evaluate_every": max(steps // EVALUATIONS, 1),
+        "evaluation_episodes": EVALUATION_EPISODES,
+        "checkpoint_every": max(steps // SEGMENTS, 1),
+    }
+    recipe = override(recipe, options)
+    if recipe["normalise"] and not isinstance(observations, Box):
+        raise BadSpecError(f"option normalise=true needs Box observations; {env_id} has {observations}")
+    if algorithm != "ppo":  # no larger than the training, so that it takes no memory for nothing
+        size = recipe["hyperparameters"].get("buffer_size", 1_000_000)
+        recipe["hyperparameters"]["buffer_size"] = min(size, steps + recipe["n_envs"])
+    return recipe
+
+
+def check_spaces(env_id: str, algorithm: str) -> gymnasium.Space[Any]:
+    """The observation space; one line of complaint where the algorithm cannot learn in the environment."""
+    env = gymnasium.make(env_id)
+    actions, observations = env.action_space, env.observation_space
+    env.close()
+    fitting = [name for name, spaces in ALGORITHMS.items() if isinstance(actions, spaces)]
+    if not fitting or (isinstance(actions, Discrete) and actions.start != 0) or len(actions.shape or ()) > 1:
+        raise BadSpecError(
+            f"{env_id} has actions {actions}; allowed: Discrete from 0, or one row of numbers (a flat Box)"
+        )
+    if algorithm not in fitting:
+        raise BadSpecError(
+            f"{algorithm} cannot learn actions {actions} of {env_id}; allowed there: {', '.join(fitting)}"
+        )
+    if not isinstance(observations, Box | Discrete | MultiBinary | MultiDiscrete | Dict):
+        raise BadSpecError(f"{env_id} has observations {observations}; allowed: Box, Discrete, MultiDiscrete, Dict")
+    return observations
+
+
+def _tuned(env_id: str, algorithm: str) -> tuple[dict[str, Any], str]:
+    """The values known for an environment, and where they come from; of a shipped agent's recipe where there is one."""
+    known = json.loads((resources.files(__package__) / "tuned.json").read_text("utf-8"))
+    name = env_id.rpartition(":")[2]
+    if name in known.get(algorithm, {}):
+        return known[algorithm][name], f"{algorithm} with the values of {known['source']}."
+    for stem, recipe in zoo.recipes().items():
+        if recipe.get("algorithm") == algorithm and recipe["env"] in (name, known["same_task"].get(name)):
+            return recipe, f"{algorithm} with the values of the shipped recipe {stem}."
+    return {}, f"{algorithm} with SB3's default values."

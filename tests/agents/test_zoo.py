@@ -16,7 +16,8 @@ from nappingrl import agents
 from nappingrl.agents import zoo
 from nappingrl.agents.continuous import BoxMlpAgent
 from nappingrl.agents.mlp import MlpAgent
-from nappingrl.agents.training.sb3 import evaluate, train
+from nappingrl.agents.training.evaluation import evaluate
+from nappingrl.agents.training.sb3 import train
 from nappingrl.errors import BadAgentError, BadSpecError, UnknownNameError
 from nappingrl.files import write_whole
 
@@ -220,7 +221,7 @@ def test_training(domain: str, name: str, tmp_path: Path) -> None:
     options: Any = {"on_progress": lambda *told: seen.append(told), "on_evaluation": returns.__setitem__}
     cards = [train(domain, name, tmp_path / str(i), 3, 1200, **options) for i in range(2)]
     assert cards[0] == cards[1]
-    assert cards[0]["command"] == f"napping train {domain} {name} --seed 3 --total-steps 1200"
+    assert cards[0]["command"] == f"napping train {domain} {name} --seed 3 --steps 1200"
     assert (cards[0]["seed"], cards[0]["total_steps"]) == (3, 1200)
     assert seen[-1] == (1200, 1200)
     assert returns[cards[0]["checkpoint_step"]] == max(returns.values())
@@ -234,7 +235,7 @@ def test_training_of_numbers(tmp_path: Path) -> None:
     """The card of an agent whose actions are numbers tells where they lie."""
     card = train("Pendulum-v1", "sac", tmp_path, 3, 120)
     assert (card["n_actions"], card["action_box"]["low"], card["action_box"]["high"]) == (0, [-2.0], [2.0])
-    assert card["command"] == "napping train Pendulum-v1 sac --seed 3 --total-steps 120"
+    assert card["command"] == "napping train Pendulum-v1 sac --seed 3 --steps 120"
     agent = agents.load(str(tmp_path / "Pendulum-v1-sac.json"))
     assert isinstance(agent, BoxMlpAgent)
     assert agent.sha256 == card["sha256"]
@@ -254,5 +255,5 @@ def test_training_mistakes(tmp_path: Path) -> None:
         train("Pendulum-v2", "sac", tmp_path)
     with pytest.raises(UnknownNameError, match="Did you mean 'ppo-strong'"):
         train("mountaincar", "ppo-stron", tmp_path)
-    with pytest.raises(BadSpecError, match="total_steps is 0"):
+    with pytest.raises(BadSpecError, match="--steps is 0"):
         train("cartpole", "ppo", tmp_path, total_steps=0)

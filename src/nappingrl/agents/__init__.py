@@ -33,6 +33,8 @@ def load(model: Any, domain: str | None = None, normaliser: str | Path | None = 
     path = _find_file(model, domain)
     if path is None and isinstance(model, str):
         return zoo.load(model, domain, normaliser)
+    if path is not None and path.suffix == ".json" and path.with_suffix(".zip").is_file():
+        path = path.with_suffix(".zip")  # the card of an SB3 zip
     if path is not None and path.suffix == ".json":
         return zoo.load_card(path, normaliser)
     try:

@@ -29,7 +29,7 @@ COMMANDS = {
     "paper": "Run the paper's whole evaluation, then write its figures, pages and claims.",
     "claims": "Check the paper's quantitative claims against your runs.",
     "export": "Convert a run to SB3's Monitor files, WSU's columns or TensorBoard.",
-    "train": "Train a zoo agent from its committed recipe.",
+    "train": "Train an agent in any gymnasium environment, or a shipped one from its recipe.",
     "bench": "Measure the speed of the engine and the learners.",
     "birds serve": "Serve agents that speak the Science Birds protocol.",
     "birds external": "Start an agent that speaks the Science Birds protocol, supervise it and score it.",

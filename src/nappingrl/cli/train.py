@@ -1,7 +1,9 @@
 """`napping train`."""
 
 import json
+from contextlib import closing
 from dataclasses import dataclass, replace
+from importlib.util import find_spec as find_module
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from nappingrl.cli import argv
 from nappingrl.cli.console import print_note, progress
 from nappingrl.cli.run import read_pairs
 from nappingrl.errors import BadSpecError, MissingExtraError
-from nappingrl.novelties.subject import find_spec
+from nappingrl.novelties.subject import find_spec, make_env
 from nappingrl.types import OnProgress
 
 
@@ -50,19 +52,17 @@ class Train:
         """Train, then print what became of it."""
         if bool(self.domain) == bool(self.env) or bool(self.domain) != bool(self.agent):
             raise BadSpecError(
-                "give either a DOMAIN and an AGENT of `napping list`, or --env with the id of an environment"
+                "give either DOMAIN and AGENT (a recipe of a shipped agent), or --env with the id of an environment; "
+                "example: napping train --env CartPole-v1 --algorithm ppo"
             )
         try:
             import nappingrl.agents.training.learning  # noqa: F401
         except ModuleNotFoundError as error:
             raise MissingExtraError(f'training needs {error.name}: pip install "nappingrl[sb3]"') from error
-        try:
-            with progress(f"train {self.domain or self.env} {self.agent or self.algorithm}") as on_progress:
-                card = self._train_env(on_progress) if self.env else self._train_shipped(on_progress)
-        except KeyboardInterrupt:
-            if self.env:
-                print_note(f"stopped; up to a twentieth of the training is lost. Continue with: {argv.rebuild(self)}")
-            raise
+        if self.tensorboard and not find_module("tensorboard"):
+            raise MissingExtraError('--tensorboard needs tensorboard: pip install "nappingrl[tensorboard]"')
+        with progress(f"train {self.domain or self.env} {self.agent or self.algorithm}") as on_progress:
+            card = self._train_env(on_progress) if self.env else self._train_shipped(on_progress)
         print(json.dumps(card) if self.json else _summary(card, self.file if self.env else self.out))
 
     @property
@@ -78,17 +78,28 @@ class Train:
         from nappingrl.agents.training.env import train_env
         from nappingrl.agents.training.recipes import make_recipe
 
-        if not find_spec(self.env).max_episode_steps:
-            raise BadSpecError(f"{self.env} has no time limit, so that an episode may never end; register it with one")
-        recipe = make_recipe(self.env, self.algorithm, self.steps, self.seed or 0, read_pairs(self.option))
+        spec = find_spec(self.env)
+        if not spec.max_episode_steps:
+            raise BadSpecError(
+                f"{self.env} has no time limit, so an episode may never end; register it with max_episode_steps=..."
+            )
+        with closing(make_env(spec)) as env:
+            spaces = env.observation_space, env.action_space
+        recipe = make_recipe(self.env, spaces, self.algorithm, self.steps, self.seed or 0, read_pairs(self.option))
         command = argv.rebuild(replace(self, json=False, tensorboard=None))
-        return train_env(recipe, self.file, command, on_progress, tensorboard=self.tensorboard)
+        try:
+            return train_env(recipe, self.file, command, on_progress, tensorboard=self.tensorboard)
+        except KeyboardInterrupt:
+            print_note(f"stopped; the last checkpoint is safe. Continue with: {command}")
+            raise
 
     def _train_shipped(self, on_progress: OnProgress) -> dict[str, Any]:
         from nappingrl.agents.training.sb3 import train
 
         if self.option or self.algorithm != "ppo":
             raise BadSpecError("--option and --algorithm need --env; the recipe of a shipped agent is fixed")
+        if self.out.suffix == ".zip":
+            raise BadSpecError(f"--out is '{self.out}'; shipped agents need a folder: they are an .npz and a card")
         return train(
             self.domain, self.agent, self.out, seed=self.seed, total_steps=self.steps,
             on_progress=on_progress, tensorboard=self.tensorboard,

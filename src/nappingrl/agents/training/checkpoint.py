@@ -62,7 +62,6 @@ def restore(model: BaseAlgorithm, state: State) -> None:
 
 def write(folder: Path, recipe: State, state: State) -> None:
     """Write a state to its file, whole or not at all."""
-    folder.mkdir(parents=True, exist_ok=True)
     unfinished = folder / f"{FILE}.new"
     torch.save({"recipe": _text(recipe), "state": state}, unfinished)
     unfinished.replace(folder / FILE)

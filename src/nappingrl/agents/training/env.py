@@ -34,6 +34,10 @@ def train_env(
     if about is not None:
         return about
     folder = file.with_name(f"{file.stem}-training")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadSpecError(f"--out '{file}': its folder cannot be written ({error.strerror})") from error
     learned = learn(recipe, folder, on_progress, on_evaluation, tensorboard)
     about = card(learned.agent, recipe, file.stem, recipe["env"], file.name, SOURCE)
     about |= {"checkpoint_step": learned.step, "command": command}

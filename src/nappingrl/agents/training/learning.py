@@ -91,15 +91,16 @@ def make_model(recipe: dict[str, Any], seed: int, tensorboard: Path | None = Non
         policy = {"net_arch": recipe["net_arch"], **policy}
     if "activation_fn" in policy:
         policy["activation_fn"] = ACTIVATIONS[policy["activation_fn"]]
-    model: BaseAlgorithm = ALGORITHMS[recipe["algorithm"]](
-        policy_class(envs.observation_space),
-        envs,
-        policy_kwargs=policy,
-        seed=seed,
-        device="cpu",
-        tensorboard_log=None if tensorboard is None else str(tensorboard),
-        **options,
-    )
+    algorithm = ALGORITHMS[recipe["algorithm"]]
+    log = None if tensorboard is None else str(tensorboard)
+    try:
+        model: BaseAlgorithm = algorithm(
+            policy_class(envs.observation_space), envs, policy_kwargs=policy, seed=seed, device="cpu",
+            tensorboard_log=log, **options,
+        )  # fmt: skip
+    except (AssertionError, TypeError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise BadSpecError(f"{recipe['algorithm']} refuses these hyperparameters: {reason}") from error
     return model
 
 

@@ -20,14 +20,25 @@ STEPS = 100_000
 SEGMENTS, EVALUATIONS, EVALUATION_EPISODES = 20, 10, 20
 """Checkpoints of a training, its evaluations, and their episodes."""
 MAX_SEED = 2**31
+Spaces = tuple[gymnasium.Space[Any], gymnasium.Space[Any]]
+"""Of observations and actions."""
 
 
 def make_recipe(
-    env_id: str, algorithm: str, steps: int | None, seed: int, options: Mapping[str, str]
+    env_id: str,
+    spaces: Spaces,
+    algorithm: str,
+    steps: int | None = None,
+    seed: int = 0,
+    options: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """The complete recipe of a training; one line of complaint where the algorithm or an option does not fit."""
+    """The complete recipe of a training; one line of complaint where the algorithm or an option does not fit.
+
+    `spaces` are the environment's observation and action space.
+    """
     check_name("algorithm", algorithm, ALGORITHMS)
-    observations = check_spaces(env_id, algorithm)
+    check_spaces(env_id, spaces, algorithm)
+    observations, _ = spaces
     base, about = _tuned(env_id, algorithm.upper())
     steps = base.get("total_steps", STEPS) if steps is None else steps
     if steps < 1:
@@ -49,7 +60,7 @@ def make_recipe(
         "evaluation_episodes": EVALUATION_EPISODES,
         "checkpoint_every": max(steps // SEGMENTS, 1),
     }
-    recipe = override(recipe, options)
+    recipe = override(recipe, options or {})
     if recipe["normalise"] and not isinstance(observations, Box):
         raise BadSpecError(f"option normalise=true needs Box observations; {env_id} has {observations}")
     if algorithm != "ppo":  # no larger than the training, so that it takes no memory for nothing
@@ -58,11 +69,9 @@ def make_recipe(
     return recipe
 
 
-def check_spaces(env_id: str, algorithm: str) -> gymnasium.Space[Any]:
-    """The observation space; one line of complaint where the algorithm cannot learn in the environment."""
-    env = gymnasium.make(env_id)
-    actions, observations = env.action_space, env.observation_space
-    env.close()
+def check_spaces(env_id: str, spaces: Spaces, algorithm: str) -> None:
+    """Raise where the algorithm cannot learn in the environment."""
+    observations, actions = spaces
     fitting = [name for name, spaces in ALGORITHMS.items() if isinstance(actions, spaces)]
     if not fitting or (isinstance(actions, Discrete) and actions.start != 0) or len(actions.shape or ()) > 1:
         raise BadSpecError(
@@ -74,7 +83,6 @@ def check_spaces(env_id: str, algorithm: str) -> gymnasium.Space[Any]:
         )
     if not isinstance(observations, Box | Discrete | MultiBinary | MultiDiscrete | Dict):
         raise BadSpecError(f"{env_id} has observations {observations}; allowed: Box, Discrete, MultiDiscrete, Dict")
-    return observations
 
 
 def _tuned(env_id: str, algorithm: str) -> tuple[dict[str, Any], str]:

@@ -317,7 +317,7 @@ VICTIMS = (
     _run("crossroad", "dqn", "napping", 1280, "2+8", 2),
     _run("angrybirds", "naive", "frozen", 1280, "0+1", 1),
     Victim(
-        "train", ("train", "cartpole", "ppo", "--total-steps", "512"), ("cartpole-ppo.npz", "cartpole-ppo.json"),
+        "train", ("train", "cartpole", "ppo", "--steps", "512"), ("cartpole-ppo.npz", "cartpole-ppo.json"),
         moments=("boundary", "any time"), first=_earlier_agent, check=_usable_agent,
     ),
     Victim(

@@ -169,7 +169,7 @@ def test_run_with_an_agent_that_train_wrote(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert napping(capsys, "train", "cartpole", "dqn", "--out", "z", "--total-steps", "1100", "--seed", "3")[0] == 0
+    assert napping(capsys, "train", "cartpole", "dqn", "--out", "z", "--steps", "1100", "--seed", "3")[0] == 0
     short = ("--trials", "2", "--protocol", "1+1", "--workers", "1", "--out", "r")
     assert napping(capsys, "run", "cartpole", "--agent", "z/cartpole-dqn.json", *short) == (0, "")
     folder = RunFolder.open(Path("r"))

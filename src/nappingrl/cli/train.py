@@ -61,8 +61,13 @@ class Train:
             raise MissingExtraError(f'training needs {error.name}: pip install "nappingrl[sb3]"') from error
         if self.tensorboard and not find_module("tensorboard"):
             raise MissingExtraError('--tensorboard needs tensorboard: pip install "nappingrl[tensorboard]"')
-        with progress(f"train {self.domain or self.env} {self.agent or self.algorithm}") as on_progress:
-            card = self._train_env(on_progress) if self.env else self._train_shipped(on_progress)
+        try:
+            with progress(f"train {self.domain or self.env} {self.agent or self.algorithm}") as on_progress:
+                card = self._train_env(on_progress) if self.env else self._train_shipped(on_progress)
+        except KeyboardInterrupt:
+            advice = "Continue" if self.env else "An unfinished agent is not written. Start again"
+            print_note(f"stopped. {advice} with: {argv.rebuild(self)}")
+            raise
         print(json.dumps(card) if self.json else _summary(card, self.file if self.env else self.out))
 
     @property
@@ -87,11 +92,7 @@ class Train:
             spaces = env.observation_space, env.action_space
         recipe = make_recipe(self.env, spaces, self.algorithm, self.steps, self.seed or 0, read_pairs(self.option))
         command = argv.rebuild(replace(self, json=False, tensorboard=None))
-        try:
-            return train_env(recipe, self.file, command, on_progress, tensorboard=self.tensorboard)
-        except KeyboardInterrupt:
-            print_note(f"stopped; the last checkpoint is safe. Continue with: {command}")
-            raise
+        return train_env(recipe, self.file, command, on_progress, tensorboard=self.tensorboard)
 
     def _train_shipped(self, on_progress: OnProgress) -> dict[str, Any]:
         from nappingrl.agents.training.sb3 import train

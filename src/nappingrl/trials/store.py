@@ -204,6 +204,8 @@ def make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadRunError(f"{path} cannot be made a folder ({error.strerror}); use another --out") from error
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise BadRunError(f"{path} cannot be written to; use another --out")
 
 
 def _write_whole(path: Path, data: bytes) -> None:

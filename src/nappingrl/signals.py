@@ -5,9 +5,9 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 STOPPING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 RETRY_SECONDS = 0.02
@@ -45,10 +45,25 @@ def exit_quietly_while_importing() -> None:
 
     An exception would be printed as a traceback, or caught by one of the imported packages.
     """
+    if is_command_line():
+        _handle_by(lambda number, _: os._exit(128 + number))
+
+
+def is_command_line() -> bool:
+    """Whether this process was started as `napping` or `python -m nappingrl`."""
     arguments = getattr(sys, "argv", None) or [""]
     is_module = any(pair == ("-m", "nappingrl") for pair in zip(sys.orig_argv, sys.orig_argv[1:], strict=False))
-    if is_module or os.path.basename(arguments[0]) in ("napping", "napping.exe"):
-        _handle_by(lambda number, _: os._exit(128 + number))
+    return is_module or os.path.basename(arguments[0]) in ("napping", "napping.exe")
+
+
+def exit_stopped(stop: Stop) -> NoReturn:
+    """Exit with the status of a stopped command; the command line at once, as torch takes seconds to be unloaded."""
+    if is_command_line():
+        for stream in filter(None, (sys.stdout, sys.stderr)):
+            with suppress(OSError):  # a pipe without a reader
+                stream.flush()
+        os._exit(stop.exit_status)
+    sys.exit(stop.exit_status)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 
-from nappingrl.signals import raising
+from nappingrl.signals import exit_stopped, raising
 
 BROKEN_PIPE = 141
 """Exit status if nobody reads standard output any more, as in `napping list | head`."""
@@ -43,6 +43,6 @@ def _run(words: list[str]) -> None:
         except BaseException:
             if not stop:
                 raise
-            sys.exit(stop.exit_status)  # whatever the code in between made of the interruption
+            exit_stopped(stop)  # whatever the code in between made of the interruption
     if stop.number not in (0, signal.SIGINT):  # Ctrl-C is the regular end of some commands
-        sys.exit(stop.exit_status)
+        exit_stopped(stop)

@@ -23,7 +23,15 @@ def run_with_read_only(folder: Path, command: list[str]) -> subprocess.Completed
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("words", ["run cartpole --trials 1 --protocol 1+1 --out", "paper --out"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "run cartpole --trials 1 --protocol 1+1 --out",
+        "paper --out",
+        "train cartpole ppo --steps 64 --out",
+        "train --env CartPole-v1 --steps 64 --out",
+    ],
+)
 def test_a_read_only_folder_is_named_before_any_work(words: str, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     folder.mkdir()

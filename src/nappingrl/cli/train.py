@@ -9,11 +9,13 @@ from typing import Any
 
 from tyro.conf import Positional
 
+from nappingrl.agents.zoo import recipes
 from nappingrl.cli import argv
 from nappingrl.cli.console import print_note, progress
 from nappingrl.cli.run import read_pairs
 from nappingrl.errors import BadSpecError, MissingExtraError
 from nappingrl.novelties.subject import find_spec, make_env
+from nappingrl.trials.store import make_folder
 from nappingrl.types import OnProgress
 
 
@@ -91,6 +93,7 @@ class Train:
         with closing(make_env(spec)) as env:
             spaces = env.observation_space, env.action_space
         recipe = make_recipe(self.env, spaces, self.algorithm, self.steps, self.seed or 0, read_pairs(self.option))
+        make_folder(self.file.parent)
         command = argv.rebuild(replace(self, json=False, tensorboard=None))
         return train_env(recipe, self.file, command, on_progress, tensorboard=self.tensorboard)
 
@@ -101,6 +104,8 @@ class Train:
             raise BadSpecError("--option and --algorithm need --env; the recipe of a shipped agent is fixed")
         if self.out.suffix == ".zip":
             raise BadSpecError(f"--out is '{self.out}'; shipped agents need a folder: they are an .npz and a card")
+        if f"{self.domain}-{self.agent}" in recipes():
+            make_folder(self.out)
         return train(
             self.domain, self.agent, self.out, seed=self.seed, total_steps=self.steps,
             on_progress=on_progress, tensorboard=self.tensorboard,

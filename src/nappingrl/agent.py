@@ -315,7 +315,7 @@ class NappingAgent:
         try:
             self.adaptation.restore(arrays, with_detector)
         except (LookupError, TypeError, ValueError, ArithmeticError) as error:  # of a method that checks nothing
-            raise BadAgentError(f"its arrays do not fit ({error})") from error
+            raise BadAgentError(f"its arrays do not fit ({' '.join(str(error).split())})") from error
 
     # ------------------------------------------------------------------------------------------------ internals
 

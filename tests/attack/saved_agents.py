@@ -258,16 +258,11 @@ def _pack_arrays(saved: Saved) -> dict[str, bytes]:
     return members
 
 
-_BOMBS: list[bytes] = []
-
-
 def _bomb(settings: bytes) -> bytes:
     """3 GB of zeros that declare to be 1 kB."""
-    if not _BOMBS:
-        packer = zlib.compressobj(9, zlib.DEFLATED, -15)
-        zeros = bytes(2**20)
-        _BOMBS.append(b"".join(packer.compress(zeros) for _ in range(3000)) + packer.flush())
-    content, name = _BOMBS[0], ARRAYS.encode()
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    block = packer.compress(bytes(2**20)) + packer.flush(zlib.Z_FULL_FLUSH)
+    content, name = block * 3000 + packer.flush(), ARRAYS.encode()
     front = pack({SETTINGS: settings})
     end = front.rfind(b"PK\x01\x02")
     entry = np.array([20, 0, 8, 0, 0], "<u2").tobytes() + np.array([0, len(content), 1024], "<u4").tobytes()

@@ -10,6 +10,7 @@ import pytest
 import nappingrl
 from nappingrl import NappingAgent
 from nappingrl.errors import BadSpecError, UnknownNameError
+from nappingrl.methods.contexts import MAX_CONTEXTS
 from nappingrl.methods.foresight.describe import describe
 from nappingrl.methods.foresight.policies import LINEAR, REMAP, SimplePolicy
 from nappingrl.report.summary import final_levels, summarise
@@ -127,3 +128,55 @@ def test_foresight_says_its_rule_and_its_cells_do_the_same():
     assert rules
     assert {rule.wanted for rule in rules} <= {"LEFT", "RIGHT"}
     assert all(len(rule.now) == 1 for rule in rules)
+
+
+# ---- limits -------------------------------------------------------------------------------------------------------
+
+
+def names_of(agent: NappingAgent) -> list[str]:
+    return [name for name in agent.contexts() if name != "as trained"]
+
+
+@pytest.mark.parametrize("method", ["napping", "napping-ucb", "foresight"])
+def test_the_context_left_longest_ago_is_forgotten(method: str, tmp_path: Path):
+    agent = NappingAgent("ppo", domain="cartpole", method=method, detector="given")
+    for number in range(MAX_CONTEXTS + 1):
+        agent.switch_to(f"context {number}")
+    agent.switch_to("context 0")  # known, and now the latest
+    assert "context 1" in names_of(agent)
+    for number in range(MAX_CONTEXTS + 1, 3 * MAX_CONTEXTS):
+        agent.switch_to(f"context {number}")
+        assert len(names_of(agent)) == MAX_CONTEXTS + 1
+        assert ("context 0" in names_of(agent)) == (number <= 2 * MAX_CONTEXTS)
+    loaded = NappingAgent.load(agent.save(tmp_path / "agent"))
+    for other in (agent, loaded):
+        other.switch_to("one more")
+        assert "novelty 1" not in names_of(other)
+    assert names_of(loaded) == names_of(agent)
+
+
+def test_other_contexts_together_keep_to_the_limit_of_regions():
+    agent = NappingAgent("ppo", domain="cartpole", detector="given", max_regions=40)
+    for number in range(6):
+        agent.switch_to(f"context {number}")
+        play(agent)
+        sizes = agent.contexts()
+        assert sizes[f"context {number}"] <= 40
+        assert sum(sizes.values()) <= 80
+        assert number == 0 or f"context {number - 1}" in sizes
+
+
+def test_limits_are_saved_with_the_agent(tmp_path: Path):
+    for options, expected in (({}, 20_000), ({"max_regions": 0}, 0), ({"max_regions": 300}, 300)):
+        agent = NappingAgent("ppo", domain="cartpole", detector="given", **options)
+        loaded = NappingAgent.load(agent.save(tmp_path / "agent"))
+        assert agent.method.option("max_regions") == loaded.method.option("max_regions") == expected
+
+
+def test_runs_have_no_limit_unless_one_is_given():
+    options = {"trials": 2, "seed": 2, "protocol": "1+6", "detector": "given"}
+    free = nappingrl.run("cartpole", "ppo", "napping", **options).rows
+    zero = nappingrl.run("cartpole", "ppo", "napping", **options, options={"max_regions": 0}).rows
+    few = nappingrl.run("cartpole", "ppo", "napping", **options, options={"max_regions": 8}).rows
+    assert free.equals(zero)
+    assert free["regions"].max() > 8 >= few["regions"].max()

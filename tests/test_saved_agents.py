@@ -73,7 +73,7 @@ TRIAL = "method/foresight.trials.0."
         ("napping-ucb", LEARNED + "counts", 0),
         ("napping-ucb", LEARNED + "means", 1e308),
         ("napping-ucb", "method/calibration._episode_ends", 10**12),  # as many numbers were allocated
-        ("napping-ucb", "detector/_n_judged", 10**9),
+        ("napping-ucb", "detector/_n_kept", 10**9),
         ("foresight", TRIAL + "next_plan", 0),  # doubled for ever
         ("foresight", TRIAL + "starts.length", 0),
         ("foresight", TRIAL + "others.0.transitions.episodes", -(2**40)),

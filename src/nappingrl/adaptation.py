@@ -28,6 +28,9 @@ from nappingrl.types import (
     with_prefix,
 )
 
+ENDLESS_OPTIONS = {"max_regions": 20_000}
+"""Defaults of method options outside of trials, where adaptation may never end."""
+
 
 @dataclass(frozen=True, slots=True)
 class AdaptationSpec:
@@ -41,14 +44,18 @@ class AdaptationSpec:
     guard: bool = False
     """Whether the frozen agent takes over where adaptation does not pay."""
 
-    def resolve(self, domain: DomainSpec) -> "AdaptationSpec":
-        """Checked, with every default filled in; what the method does not take stays empty."""
+    def resolve(self, domain: DomainSpec, usual: Mapping[str, Any] | None = None) -> "AdaptationSpec":
+        """Checked, with every default filled in; what the method does not take stays empty.
+
+        `usual` are defaults of options that take the place of the method's own.
+        """
         method_class: type[Method] = methods.get(self.method)
         detector = self.detector or method_class.detector or domain.defaults.detector
         check_name("detector", detector, detectors.names())
         if detectors.get(detector).needs_domain and not domain.name:
             raise BadSpecError(f"detector '{detector}' must know the domain's spaces: give domain=, such as an env id")
-        usual = {name: value for name, value in domain.defaults.options.items() if name in method_class.options}
+        usual = {**(usual or {}), **domain.defaults.options}
+        usual = {name: value for name, value in usual.items() if name in method_class.options}
         return replace(
             self,
             score=self._resolve_score(method_class, domain),

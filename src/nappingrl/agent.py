@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 import nappingrl
-from nappingrl.adaptation import AdaptationSpec, bare_domain
+from nappingrl.adaptation import ENDLESS_OPTIONS, AdaptationSpec, bare_domain
 from nappingrl.agents import load as load_agent
 from nappingrl.agents.base import Agent, check_fit
 from nappingrl.agents.observations import are_equal, as_actions, as_batch, as_column, length_of, take
@@ -236,26 +236,26 @@ class NappingAgent:
 
     def rename_context(self, old: str, new: str) -> None:
         """Give a context another name, such as "strong wind" instead of "novelty 1"."""
-        if new in self._names.values():
+        by_name = self._by_name()
+        if new in by_name:
             raise BadSpecError(f"a context is called '{new}' already; choose another name")
-        self._names[self._context_called(old)] = new
+        self._names[by_name[check_name("context", old, by_name)]] = new
 
     def switch_to(self, name: str, env: int = 0) -> None:
         """Continue with what was learned in a context; "as trained" is the frozen agent, a new name starts afresh."""
-        learned = self.method.context_sizes(env)
-        if name not in {self._name(context) for context in learned} | set(self._names.values()):
-            self._names[max([*self._names, *learned], default=0) + 1] = name
-        self.adaptation.switch_context(env, self._context_called(name))
+        by_name = self._by_name()
+        context = by_name.get(name, max(by_name.values()) + 1)
+        self._names[context] = name
+        self.adaptation.switch_context(env, context)
 
     def _name(self, context: int) -> str:
-        return self._names.setdefault(context, f"novelty {context}")
+        return self._names.get(context, f"novelty {context}")
 
-    def _context_called(self, name: str) -> int:
-        for env in range(self.n_envs):
-            for context in self.method.context_sizes(env):
-                self._name(context)
-        by_name = {called: context for context, called in self._names.items()}
-        return by_name[check_name("context", name, by_name)]
+    def _by_name(self) -> dict[str, int]:
+        """The contexts that any environment is in or remembers; the names of others are forgotten."""
+        known = {0, *self.adaptation.contexts.tolist()}.union(*map(self.method.context_sizes, range(self.n_envs)))
+        self._names = {context: name for context, name in self._names.items() if context in known}
+        return {self._name(context): context for context in known}
 
     # ------------------------------------------------------------------------------------------ saving, loading
 
@@ -372,7 +372,7 @@ def _resolve(domain: DomainSpec, spec: AdaptationSpec) -> AdaptationSpec:
             raise UnknownNameError(f"unknown argument '{name}' of NappingAgent.{hint}")
     if methods.get(spec.method).is_privileged:
         raise BadSpecError(f"method '{spec.method}' needs the true parameters; it only runs in trials")
-    return spec.resolve(domain)
+    return spec.resolve(domain, ENDLESS_OPTIONS)
 
 
 def _check_sizes(agent: Agent, n_envs: int, seed: int) -> None:

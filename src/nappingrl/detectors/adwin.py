@@ -14,8 +14,8 @@ from nappingrl.errors import BadAgentError, MissingExtraError
 from nappingrl.snapshot import Expected, restore_arrays
 from nappingrl.types import Flags, Floats, Rows
 
-MAX_EPISODES = 2_000_000
-"""The most episodes of a saved trial."""
+MAX_HISTORY = 5120
+"""Returns that are kept of a trial; a full history drops its older half."""
 
 
 class Adwin(Standardised):
@@ -26,7 +26,7 @@ class Adwin(Standardised):
     """
 
     saved: ClassVar[Mapping[str, Expected]] = {
-        **Standardised.saved, "_history": Expected(("n", "episodes")), "_n_judged": Expected(low=0),
+        **Standardised.saved, "_history": Expected(("n", "episodes")), "_n_kept": Expected(low=0, high=MAX_HISTORY),
     }  # fmt: skip
 
     def __init__(self, n: int, delta: float = 0.002, least: int = 2, calibration: int = 40) -> None:
@@ -40,20 +40,21 @@ class Adwin(Standardised):
         )
         self._windows: dict[int, Any] = {}
         self._history = np.zeros((n, 2 * calibration))
-        """All returns of each trial; river's windows are rebuilt from them after loading."""
-        self._n_judged = np.zeros(n, np.int64)
+        """The latest returns of each trial; river's windows are rebuilt from them after loading."""
+        self._n_kept = np.zeros(n, np.int64)
+        """Returns in the history."""
 
     @override
     def start(self, rows: Rows, episode: int) -> None:
         super().start(rows, episode)
-        self._n_judged[rows] = 0
+        self._n_kept[rows] = 0
         for row in rows.tolist():
             self._windows.pop(row, None)
 
     @override
     def _learn(self, rows: Rows, returns: Floats) -> None:
         super()._learn(rows, returns)
-        self._record(rows, self._n_learned[rows], returns)
+        self._record(rows, returns)
 
     @override
     def _judge(self, rows: Rows, returns: Floats) -> Flags:
@@ -66,18 +67,23 @@ class Adwin(Standardised):
             window.update(float(standard[i]))
             if window.drift_detected:  # from now on the window holds the part after the cut
                 alarms[i], self._side[row] = True, 1 if window.estimation > 0 else -1
-        self._record(rows, self._n_learned[rows] + self._n_judged[rows], returns)
-        self._n_judged[rows] += 1
+        self._record(rows, returns)
         return alarms
 
-    def _record(self, rows: Rows, at: Rows, returns: Floats) -> None:
-        if len(at) and at.max() >= self._history.shape[1]:
+    def _record(self, rows: Rows, returns: Floats) -> None:
+        for row in rows[self._n_kept[rows] == MAX_HISTORY].tolist():
+            half = MAX_HISTORY // 2
+            self._history[row, :half] = self._history[row, half:MAX_HISTORY]
+            self._n_kept[row] = half
+            self._windows.pop(row, None)
+        if len(rows) and self._n_kept[rows].max() == self._history.shape[1]:
             self._history = np.concatenate([self._history, np.zeros_like(self._history)], axis=1)
-        self._history[rows, at] = returns
+        self._history[rows, self._n_kept[rows]] = returns
+        self._n_kept[rows] += 1
 
     def _rebuild_window(self, row: int) -> Any:
-        """A window with all returns of the trial so far; its earlier alarms were raised before."""
-        window, returns = self._make_window(), self._history[row, : self._n_learned[row] + self._n_judged[row]]
+        """A window with the returns in the history; its earlier alarms were raised before."""
+        window, returns = self._make_window(), self._history[row, : self._n_kept[row]]
         for value in self._standardise(np.full(len(returns), row), returns):
             window.update(float(value))
         return window
@@ -86,6 +92,6 @@ class Adwin(Standardised):
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         restore_arrays(self, state, sizes={"n": self.n})
         length = self._history.shape[1]
-        if not 0 < length <= MAX_EPISODES or (self._n_learned + self._n_judged > length).any():
-            raise BadAgentError(f"array '_history' has {length} episodes; '_n_learned' and '_n_judged' count others")
+        if not 0 < length <= 2 * max(MAX_HISTORY, self.calibration) or (self._n_kept > length).any():
+            raise BadAgentError(f"array '_history' has {length} episodes; '_n_kept' counts others")
         self._windows.clear()

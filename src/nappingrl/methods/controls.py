@@ -94,6 +94,10 @@ class SwitchOnFailure(Control):
         self._was_bad[rows] = False
 
 
+MAX_REPLAYED = 100_000
+"""Steps of an episode that `ReplaySuccess` writes down; a longer success is not repeated."""
+
+
 class ReplaySuccess(Control):
     """Acts at random now and then until one episode is a success, then repeats that episode's list of actions."""
 
@@ -128,10 +132,11 @@ class ReplaySuccess(Control):
     def learn(self, rows: Rows, transition: Transition, detected: Flags) -> None:
         """Write the episode down until there is a success."""
         super().learn(rows, transition, detected)
-        if self._steps[rows].max() >= self._actions.shape[1]:
+        is_new = (self._length[rows] == 0) & (self._steps[rows] < MAX_REPLAYED)
+        new = rows[is_new]
+        if self._steps[new].max(initial=0) >= self._actions.shape[1]:
             self._actions = np.hstack([self._actions, np.zeros_like(self._actions)])
-        new = rows[self._length[rows] == 0]
-        self._actions[new, self._steps[new]] = transition.actions[self._length[rows] == 0]
+        self._actions[new, self._steps[new]] = transition.actions[is_new]
         self._steps[rows] += 1
         self._returns[rows] += transition.rewards
         self._terminated[rows] = transition.terminated
@@ -139,7 +144,8 @@ class ReplaySuccess(Control):
     def end_episode(self, rows: Rows) -> None:
         """Keep the list of the first success after detection."""
         won = self._is_won(self._steps[rows], self._terminated[rows], self._returns[rows])
-        first = rows[won & self._detected[rows] & (self._length[rows] == 0)]
+        is_first = (self._length[rows] == 0) & (self._steps[rows] <= MAX_REPLAYED)
+        first = rows[won & self._detected[rows] & is_first]
         self._length[first] = self._steps[first]
         self._steps[rows], self._returns[rows] = 0, 0.0
 

@@ -70,6 +70,7 @@ class ForesightConfig(ModelConfig):
 
     # Choice
     max_policies: int = setting(6, "policies that are remembered", 1)
+    max_returns: int = setting(1000, "latest returns by which a policy is judged", 1)
     min_relative_gain: float = setting(0.02, "expected gain, as a share, needed to replace the policy in force")
     hopeless_loss: float = setting(
         2.0, "stop the rollouts of a known policy that loses this many times the best new policy's return"

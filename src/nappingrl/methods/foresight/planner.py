@@ -73,7 +73,7 @@ class Planner:
         """A policy that only covers ground, while no termination is known."""
         self._failed_quadratic_searches = 0
         self._errors: list[float] = []
-        """Return minus expected return of the first episode of each new policy."""
+        """Return minus expected return of the first episode of each of the latest new policies."""
         self._random = random
 
     @property
@@ -85,7 +85,9 @@ class Planner:
         """Record the return of a full episode that this policy has played."""
         if policy is not self.frozen and not policy.returns:
             self._errors.append(total - policy.expected)
+            del self._errors[: -self.config.n_recent_errors]
         policy.returns.append(total)
+        del policy.returns[: -self.config.max_returns]
 
     def replan(self, transitions: Transitions, starts: NDArray[np.float64], now: Floats | None = None) -> None:
         """Choose a policy anew; `starts` are initial states, `now` is the state within a running episode."""
@@ -218,8 +220,7 @@ class Planner:
 
     def _decide(self, new: list[SimplePolicy]) -> None:
         """Replace the agent, or a policy that has proved itself, only for a clear expected gain."""
-        recent = self._errors[-self.config.n_recent_errors :]
-        error = sum(recent) / (len(recent) + 1)
+        error = sum(self._errors) / (len(self._errors) + 1)
         self.frozen.estimate = _estimate(self.frozen, 0.0)
         best = self.frozen
         for policy in self.policies:

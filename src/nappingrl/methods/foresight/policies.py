@@ -33,7 +33,7 @@ class SimplePolicy:
     """(outputs, terms) of [z, 1, products]; remap: (1, actions) the actions to execute; residual: (k, terms + 1) with
     the gain in the last column."""
     returns: list[float] = field(default_factory=list)
-    """Returns of the full episodes it has played."""
+    """Returns of the latest full episodes it has played."""
     expected: float = 0.0
     """Mean return of its rollouts."""
     estimate: float = 0.0

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.agents.base import Agent
+from nappingrl.methods.contexts import MAX_CONTEXTS
 from nappingrl.methods.foresight.config import ForesightConfig
 from nappingrl.methods.foresight.planner import Planner, PlannerState
 from nappingrl.methods.foresight.policies import FROZEN, SimplePolicy, scaled_actions
@@ -68,7 +69,7 @@ class ForesightTrial:
         self._original_returns: dict[int, float] = {}
         """Returns of the latest episodes before the first alarm, by episode."""
         self._others: dict[int, tuple[Planner | None, Transitions]] = {}
-        """Planner and transitions of each context that was left."""
+        """Planner and transitions of each context that was left, in the order in which they were left."""
         self._n_episodes = 0
         """Episodes that ended in the changed world since it was met."""
 
@@ -84,9 +85,8 @@ class ForesightTrial:
 
     def context_sizes(self) -> dict[int, int]:
         """How many policies are remembered for each context."""
-        planners = {context: planner for context, (planner, _) in self._others.items() if planner is not None}
-        sizes = {context: len(planner.policies) for context, planner in planners.items()}
-        sizes[self.context] = len(self.planner.policies) if self.planner is not None else 0
+        planners = {context: planner for context, (planner, _) in self._others.items()} | {self.context: self.planner}
+        sizes = {context: len(planner.policies) if planner is not None else 0 for context, planner in planners.items()}
         return dict(sorted(sizes.items()))
 
     def begin_episode(self, observation: Floats) -> None:
@@ -108,7 +108,10 @@ class ForesightTrial:
     ) -> Transitions | None:
         """The detector believes in another context; returns the transitions to go on with (None: as they are)."""
         if self.context:
+            self._others.pop(self.context, None)
             self._others[self.context] = self.planner, transitions
+            for old in [old for old in self._others if old not in (0, context)][:-MAX_CONTEXTS]:
+                del self._others[old]
         self.context, self.planner, self.probes = context, None, []
         if context == 0:
             return None
@@ -189,7 +192,8 @@ class ForesightTrial:
         self.probes = []
         if not self.has_left:
             self._original_returns[episode] = total
-            self._original_returns.pop(episode - self.config.max_episodes_before_alarm, None)
+            first = episode - self.config.max_episodes_before_alarm + 1
+            self._original_returns = {n: total for n, total in self._original_returns.items() if n >= first}
             return False
         if self.context == 0 or self.planner is None:
             return self.context != 0

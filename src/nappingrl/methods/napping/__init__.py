@@ -51,6 +51,12 @@ class Napping(Method):
             low=1,
             is_whole=True,
         ),
+        "max_regions": Option(
+            0,
+            "most regions of a trial, 0 = no limit (NappingAgent: 20000); when there are more, the least visited "
+            "twentieth is dropped, closed principles first",
+            is_whole=True,
+        ),
     }
 
     def __init__(self, agent: Agent, info: MethodInfo, n: int) -> None:
@@ -62,14 +68,16 @@ class Napping(Method):
         is_same_key = self.option("search") == "same-key"
         self.local = _local(agent, self._choice)
         n_choices = agent.n_actions if self.local is None else self.local.n
+        max_regions = int(self.option("max_regions"))
         self.principles = Principles(
-            n, n_choices, self._space.dim, self.option("rule"), self._space.situation_dim, is_same_key
-        )
+            n, n_choices, self._space.dim, self.option("rule"), self._space.situation_dim, is_same_key,
+            max_regions,
+        )  # fmt: skip
         self._regions = np.full(n, -1)
         self._chosen = np.zeros(n, np.int64)  # numbers of local candidates
         sizes = {"dim": self._space.dim, "n_actions": n_choices, "situation_dim": self._space.situation_dim}
         self.contexts = ContextMemory(
-            n, self.principles.table, self._put_back, self.principles.forget, PrincipleTable, sizes
+            n, self.principles.table, self._put_back, self.principles.forget, PrincipleTable, sizes, max_regions
         )
 
     def start(self, rows: Rows, keys: Keys) -> None:
@@ -120,7 +128,7 @@ class Napping(Method):
         if self.local is not None:
             executed = self.local.number_of(wanted, executed, self._chosen[rows])
             wanted = np.zeros(len(rows), np.int64)
-        self.principles.update(
+        renumbered = self.principles.update(
             rows,
             self._space.points(t.observations, t.decision)[at],
             wanted,
@@ -131,6 +139,7 @@ class Napping(Method):
             self.score.suprema(observations),
             self._space.situations(observations),
         )
+        self._regions[renumbered] = -1
 
     def table(self, row: int) -> dict[str, NDArray[Any]]:
         """The principles in force."""

@@ -26,6 +26,7 @@ from nappingrl.errors import check_name
 from nappingrl.methods.napping.action_set import first, pick, size
 from nappingrl.methods.napping.rules import FALLBACK, RULES, TEXT, react, set_candidates
 from nappingrl.methods.napping.store import PrincipleStore, StoreView, new_principle, principle_at
+from nappingrl.methods.voronoi.limit import kept_regions
 from nappingrl.methods.voronoi.nearest import nearest
 from nappingrl.rng import Streams, draw
 from nappingrl.types import Actions, Floats, Keys, ModelStates, Observations, Rows
@@ -37,7 +38,8 @@ _NO_MASK = np.zeros((0, 0), np.bool_)
 class Principles:
     """The adaptation principles of n trials.
 
-    With `match_wanted`, the nearest site is searched among those created for the action the agent wants now.
+    With `match_wanted`, the nearest site is searched among those created for the action the agent wants now. A trial
+    with more than `max_regions` principles drops the least visited ones (`voronoi/limit.py`); 0: no limit.
     """
 
     def __init__(
@@ -48,10 +50,12 @@ class Principles:
         rule: str = "revised",
         situation_dim: int = 0,
         match_wanted: bool = False,
+        max_regions: int = 0,
     ) -> None:
         self._rule = RULES.index(check_name("rule", rule, RULES))
         # paper (text): the first region covers all the space where the agent wants its action.
         self._match_wanted = match_wanted or rule == "text"
+        self._max_regions = max_regions
         self._store = PrincipleStore(n, n_actions, dim, situation_dim)
         self._streams = Streams(n)
 
@@ -106,8 +110,11 @@ class Principles:
         threshold: float | Floats,
         supremum: float | Floats,
         situations: Observations | None = None,
-    ) -> None:
-        """Algorithm 2: learn from the scores of the executed actions, in the regions that `select` returned."""
+    ) -> Rows:
+        """Algorithm 2: learn from the scores of the executed actions, in the regions that `select` returned.
+
+        Returns the rows that had too many principles: regions that `select` returned for them are no longer valid.
+        """
         m = len(rows)
         thresholds, suprema = np.full(m, threshold, np.float64), np.full(m, supremum, np.float64)
         if situations is None:
@@ -118,6 +125,12 @@ class Principles:
             situations,
         )  # fmt: skip
         self._store.maybe_refit_index(n_created)
+        if not self._max_regions:
+            return rows[:0]
+        full: Rows = rows[self.n_regions[rows] > self._max_regions]
+        for row in full.tolist():
+            self._store.keep(row, kept_regions(self.table(row), self._max_regions))
+        return full
 
     def table(self, row: int) -> dict[str, NDArray[Any]]:
         """The principles of one trial in order of creation, as named arrays."""

@@ -122,6 +122,11 @@ class PrincipleStore:
             array[at] = table[name]
         self.n_open[row] = int((table["candidates"].sum(axis=1) > 1).sum())
 
+    def keep(self, row: int, kept: Rows) -> None:
+        """Drop all principles of one trial but these, given in order of creation."""
+        self._sites.keep(row, kept, self._principles)
+        self.n_open[row] = (self._principles.candidates[self._sites.addresses(row)].sum(axis=1) > 1).sum()
+
     def _resize(self) -> None:
         n_pages = self._sites.n_pages
         if len(self._principles.best) < n_pages:

@@ -43,14 +43,16 @@ class NappingUcb(Method):
             1.0, "visits of a cell before the agent's own action, or another, is judged there", low=1, is_whole=True
         ),
         "explore": Option(0.2, "weight of the upper confidence bound, in standard deviations of a mean"),
+        "max_regions": Napping.options["max_regions"],
     }
 
     def __init__(self, agent: Agent, info: MethodInfo, n: int) -> None:
         super().__init__(agent, info, n)
         self._space = Space(self.agent, info.domain, self.option("space"))
+        max_regions = int(self.option("max_regions"))
         self.cells = Cells(
             n, self.agent.n_actions, self._space.dim, self._space.situation_dim, int(self.option("min_visits")),
-            float(self.option("explore")),
+            float(self.option("explore")), max_regions,
         )  # fmt: skip
         self.calibration = Calibration(n, self.score, float(self.option("false_rate")))
         self._streams = Streams(n)
@@ -58,7 +60,9 @@ class NappingUcb(Method):
         sizes = {
             "dim": self._space.dim, "n_actions": self.agent.n_actions, "situation_dim": self._space.situation_dim,
         }  # fmt: skip
-        self.contexts = ContextMemory(n, self.cells.state, self.cells.restore, self.cells.forget, CellTable, sizes)
+        self.contexts = ContextMemory(
+            n, self.cells.state, self.cells.restore, self.cells.forget, CellTable, sizes, max_regions
+        )
 
     def start(self, rows: Rows, keys: Keys) -> None:
         """Forget all cells and scores of these rows."""
@@ -106,10 +110,11 @@ class NappingUcb(Method):
         observations, rows, scores = take(t.observations, detected), rows[detected], scores[detected]
         suprema = self.score.suprema(observations)
         fails = self.calibration.judge(rows, scores, suprema, self._streams.uniform(rows))
-        self.cells.update(
+        renumbered = self.cells.update(
             rows, points, t.decision.actions[detected], t.actions[detected], self._at[rows], scores,
             self.calibration.threshold(rows), fails, self._space.situations(observations),
         )  # fmt: skip
+        self._at[renumbered] = -1
 
     def end_episode(self, rows: Rows) -> None:
         """Scores of the next episode have none before them."""

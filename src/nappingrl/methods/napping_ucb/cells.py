@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from nappingrl._build import kernel
 from nappingrl.methods.napping_ucb.store import Cell, CellStore, StoreView, TrialStats, cell_at, new_cell
+from nappingrl.methods.voronoi.limit import kept_regions
 from nappingrl.methods.voronoi.nearest import nearest
 from nappingrl.types import Actions, Flags, Floats, ModelStates, Observations, Rows
 
@@ -45,12 +46,14 @@ class _Options(NamedTuple):
 
 
 class Cells:
-    """The cells of n trials."""
+    """The cells of n trials; with more than `max_cells`, a trial drops the least visited ones (`voronoi/limit.py`)."""
 
     def __init__(
-        self, n: int, n_actions: int, dim: int, situation_dim: int = 0, min_visits: int = 1, explore: float = 0.2
-    ) -> None:
+        self, n: int, n_actions: int, dim: int, situation_dim: int = 0, min_visits: int = 1, explore: float = 0.2,
+        max_cells: int = 0,
+    ) -> None:  # fmt: skip
         self._options = _Options(min_visits, explore)
+        self._max_cells = max_cells
         self._store = CellStore(n, n_actions, dim, situation_dim)
 
     @property
@@ -79,8 +82,11 @@ class Cells:
     def update(
         self, rows: Rows, points: ModelStates, wanted: Actions, executed: Actions, cells: Rows, scores: Floats,
         thresholds: Floats, fails: Flags, situations: Observations | None = None,
-    ) -> None:  # fmt: skip
-        """Learn from the scores of the executed actions, in the cells that `select` returned."""
+    ) -> Rows:  # fmt: skip
+        """Learn from the scores of the executed actions, in the cells that `select` returned.
+
+        Returns the rows that had too many cells: cells that `select` returned for them are no longer valid.
+        """
         if situations is None:
             situations = np.zeros((len(rows), self._store.situation_dim), np.float32)
         self._store.reserve(rows)
@@ -88,6 +94,13 @@ class Cells:
             self._store.view, rows, points, wanted, executed, cells, scores, thresholds, fails, situations
         )
         self._store.maybe_refit_index(n_created)
+        if not self._max_cells:
+            return rows[:0]
+        is_full = self.n_cells[rows] > self._max_cells
+        full: Rows = rows[is_full]
+        for row, threshold in zip(full.tolist(), thresholds[is_full].tolist(), strict=True):
+            self._store.keep(row, kept_regions(self.table(row, threshold), self._max_cells))
+        return full
 
     def n_open(self, rows: Rows, thresholds: Floats) -> NDArray[np.int64]:
         """Number of cells of each row without a good enough action but with untried ones, (m,)."""

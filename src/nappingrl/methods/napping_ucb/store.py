@@ -152,6 +152,10 @@ class CellStore:
         for name, array in self._trials._asdict().items():
             array[row] = state[f"trial_{name}"]
 
+    def keep(self, row: int, kept: Rows) -> None:
+        """Drop all cells of one trial but these, given in order of creation; its statistics stay."""
+        self._sites.keep(row, kept, self._actions)
+
     def _resize(self) -> None:
         n_pages = self._sites.n_pages
         if len(self._actions.counts) < n_pages:

@@ -5,6 +5,7 @@ and returns them when it ends. Data about sites that others keep (principles, st
 (n_pages, PAGE, ...), enlarged with `resized_to`.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -108,11 +109,20 @@ class Sites:
         self.arrays.n_sites[row] = len(points)
         at = self.addresses(row)
         self.arrays.site[at], self.arrays.wanted[at] = points, wanted
-        if len(points):
-            max_norm = np.sqrt((points.astype(np.float64) ** 2).sum(axis=1).max())
-            self.arrays.max_norm[row] = max_norm * RELATIVE_ROUNDING
+        self._measure(row)
         self._rebuild_index(row)
         self.maybe_refit_index(len(points))
+
+    def keep(self, row: int, kept: NDArray[np.int64], others: Iterable[NDArray[Any]]) -> None:
+        """Drop all sites of a trial but these, given in order of creation; `others` are arrays of the same pages."""
+        pages, slots = self.addresses(row)
+        old, new = (pages[kept], slots[kept]), (pages[: len(kept)], slots[: len(kept)])
+        arrays: list[NDArray[Any]] = [self.arrays.site, self.arrays.wanted, *others]
+        for array in arrays:
+            array[new] = array[old]
+        self.arrays.n_sites[row] = len(kept)
+        self._measure(row)
+        self._rebuild_index(row)
 
     def addresses(self, row: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Pages and slots of a trial's sites, in order of creation."""
@@ -125,6 +135,12 @@ class Sites:
         for names, pool in ((_PAGE_ARRAYS, self._pages), (_LEAF_ARRAYS, self._leaves)):
             larger |= {name: resized_to(getattr(self.arrays, name), pool.size) for name in names}
         self.arrays = self.arrays._replace(**larger)
+
+    def _measure(self, row: int) -> None:
+        """Find the largest norm of a trial's sites."""
+        points = self.arrays.site[self.addresses(row)].astype(np.float64)
+        max_norm = np.sqrt((points**2).sum(axis=1).max(initial=0.0))
+        self.arrays.max_norm[row] = max_norm * RELATIVE_ROUNDING
 
     def _fit_directions(self) -> None:
         """Project along the leading principal directions of a sample of all sites."""

@@ -2,6 +2,8 @@
 
 import difflib
 from collections.abc import Iterable
+from operator import index
+from typing import SupportsIndex
 
 MAX_SHOWN = 100
 """Characters of a user's text in a message."""
@@ -54,3 +56,17 @@ def check_name(kind: str, name: str, allowed: Iterable[str]) -> str:
     if name in names:
         return name
     raise UnknownNameError(f"unknown {kind} '{shown(name)}'; allowed: {', '.join(names)}.{did_you_mean(name, names)}")
+
+
+def check_whole(what: str, value: object, least: int, most: int) -> int:
+    """Return a whole number from `least` to `most`, else raise in one line."""
+    if isinstance(value, SupportsIndex) and not isinstance(value, bool) and least <= (number := index(value)) <= most:
+        return number
+    raise BadSpecError(f"{what} {_shown(value)} is not a whole number from {least} to {most}")
+
+
+def _shown(value: object) -> str:
+    """A value for a message; Python refuses to print whole numbers of thousands of digits."""
+    if isinstance(value, int) and abs(value) >= 10**30:
+        return "of more than 30 digits"
+    return shown(ascii(value))

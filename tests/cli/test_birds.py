@@ -174,7 +174,7 @@ def test_serve_a_trial_with_a_novelty(serve: Callable[..., Served], napping: Nap
     assert [row["InteractionIndex"] for row in told] == ["2", "4"]
     run = RunFolder.open(Path("o/run"))
     stored = run.read()
-    assert run.damaged_or_missing() == {}
+    assert run.faults() == {}
     assert stored["episode"].to_list() == [-2, -1, 0, 1, 2]
     assert stored["phase"].to_list() == ["pre"] * 2 + ["novel"] * 3
     assert stored["level"].to_list() == names

@@ -123,8 +123,10 @@ def test_no_principles(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_an_agent_that_is_gone_costs_the_rules_only(capsys: pytest.CaptureFixture[str]) -> None:
     main([*RUN, "a"])
-    manifest = Path("a/manifest.json")
-    manifest.write_text(manifest.read_text().replace(RunFolder.open(Path("a")).manifest.agent_sha256, "0" * 64))
+    folder, manifest = RunFolder.open(Path("a")), Path("a/manifest.json")
+    rows = folder.read()
+    manifest.write_text(manifest.read_text().replace(folder.manifest.agent_sha256, "0" * 64))
+    RunFolder.open(Path("a")).write(0, rows)
     main(["report", "a"])
     assert "No rules: napping: a was run with other weights" in Path("a/report.html").read_text()
     assert "a was run with other weights" in refused(capsys, "a", "--trial", "0")

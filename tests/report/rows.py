@@ -2,13 +2,15 @@
 
 from typing import Any
 
+import msgspec
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from nappingrl.registry import methods
 from nappingrl.report.runs import Run
-from nappingrl.trials.store import Manifest
+from nappingrl.trials.manifest_record import Manifest
+from nappingrl.trials.spec import RunSpec
 
 RANGES = {"cartpole": (1.0, 200.0), "mountaincar": (-500.0, 0.0), "crossroad": (-1.0, 1.0), "angrybirds": (0.0, 1.0)}
 
@@ -23,23 +25,23 @@ def make_run(
     novelties: list[str] | None = None,
     params: dict[str, ArrayLike] | None = None,
     seed: int = 0,
+    protocol: str = "",
 ) -> Run:
     """A run whose trials have these returns, (trials, episodes); the first `pre` episodes are before the novelty."""
     table = np.asarray(returns, float)
     n, episodes = table.shape
     names = novelties or ["physics"] * n
     numbers = [names[:i].count(name) for i, name in enumerate(names)]
-    spec: dict[str, Any] = {
-        "domain": domain, "agent": agent, "method": method, "novelty": "physics", "trials": n, "seed": seed,
-        "strength": 1.0, "detector": "rolling-mean", "protocol": f"{pre}+{episodes - pre}",
-    }  # fmt: skip
+    spec = RunSpec(
+        domain, agent, method, novelty="all" if len(set(names)) > 1 else names[0], trials=max(numbers) + 1, seed=seed,
+        detector="rolling-mean", protocol=protocol or f"{pre}+{episodes - pre}",
+    )  # fmt: skip
     manifest = Manifest(
-        spec, "0", "", "", 128, n, episodes, RANGES[domain], "return", RANGES[domain][1],
+        msgspec.to_builtins(spec), "0", "", "", 128, n, episodes, RANGES[domain], "return", RANGES[domain][1],
         role=role or methods.entry(method).role,        parameters={"force": 0.001, "gravity": 0.0025},
     )  # fmt: skip
     columns: dict[str, Any] = {
-        "trial": np.repeat([f"{domain}/{agent}/{method}/{name}/{i}" for name, i in zip(names, numbers, strict=True)],
-                           episodes),
+        "trial": np.repeat(spec.trial_ids(zip(names, numbers, strict=True)), episodes),
         "novelty": np.repeat(names, episodes),
         "number": np.repeat(np.array(numbers, np.int32), episodes),
         "episode": np.tile(np.arange(episodes, dtype=np.int32) - pre, n),

@@ -26,7 +26,7 @@ def make_folders(path: Path) -> list[Path]:
         returns = [steps((200, 3), (20 + 60 * i + 3 * k, 12)) for k in range(N)]
         run = make_run(
             "cartpole", EVIL if i else "ppo", method, returns, pre=3, role="control" if i else "baseline",
-            params={"gravity": gravity}, novelties=["physics"] * 20 + ["gravity"] * 10,
+            params={"gravity": gravity}, novelties=["physics"] * 15 + ["gravity"] * 15,
         )  # fmt: skip
         folder = RunFolder.create(path / method, replace(run.manifest, notes=[EVIL], command=EVIL))
         folder.write(0, run.rows)
@@ -129,11 +129,11 @@ def test_the_slider_hears_the_keyboard(page: Page) -> None:
 def test_the_novelty_is_chosen_by_name(page: Page) -> None:
     choose(page, "split", "1")
     assert page.run("document.getElementById('names').hidden") is False
-    assert ends(page) == [20 + 3 * 9.5, 80 + 3 * 9.5]
+    assert ends(page) == [20 + 3 * 7, 80 + 3 * 7]
     before = lines(page)
     choose(page, "name", "1", "input")
     redrawn(page, before)
-    assert ends(page) == [20 + 3 * 24.5, 80 + 3 * 24.5]
+    assert ends(page) == [20 + 3 * 22, 80 + 3 * 22]
     assert shown(page) == "novelty gravity: 10 trials per run."
 
 

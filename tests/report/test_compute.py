@@ -14,7 +14,7 @@ from nappingrl.agents.base import Agent
 from nappingrl.errors import BadRunError
 from nappingrl.report.compute import compute_metrics
 from nappingrl.report.runs import Run
-from nappingrl.trials.store import Manifest
+from nappingrl.trials.manifest_record import Manifest
 from report.rows import flags
 
 

@@ -174,9 +174,8 @@ def test_report_of_passes_shows_rates(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("naive", "datalab"):
-        run = birds(name, "frozen")
-        manifest = replace(run.manifest, spec=run.spec | {"protocol": f"1..{PRE}+{POST}"})
-        RunFolder.create(Path(name), manifest).write(0, run.rows)
+        run = birds(name, "frozen", protocol=f"1..{PRE}+{POST}")
+        RunFolder.create(Path(name), run.manifest).write(0, run.rows)
     main(["report", "naive", "datalab", "--json"])
     found = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert found["rates"]["runs"][0]["by_novelty"]["bone"][END]["rate"] == 0.9

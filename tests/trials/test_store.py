@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
@@ -14,17 +15,19 @@ from nappingrl._build import source_sha256
 from nappingrl.agents.base import Agent
 from nappingrl.errors import BadRunError
 from nappingrl.trials.manifest import make_manifest
+from nappingrl.trials.manifest_record import Manifest
 from nappingrl.trials.spec import RunSpec
-from nappingrl.trials.store import Manifest, RunFolder
+from nappingrl.trials.store import RunFolder
 
 N_EPISODES, CHUNK = 2, 3
+SPEC = RunSpec("cartpole", "a/b.zip", "napping", "physics", trials=5, seed=1, protocol="1+1")
 
 
 @pytest.fixture
 def manifest() -> Manifest:
     """A run of five trials in two parts."""
     return Manifest(
-        spec={"domain": "cartpole", "agent": "a/b.zip", "method": "napping", "seed": 1, "trials": 5},
+        spec=msgspec.to_builtins(SPEC),
         version="1.0",
         source_sha256="s" * 64,
         agent_sha256="a" * 64,
@@ -48,12 +51,21 @@ def folder(tmp_path: Path, manifest: Manifest) -> RunFolder:
     return made
 
 
-def rows(chunk: int) -> pl.DataFrame:
-    trials = range(chunk * CHUNK, min(5, (chunk + 1) * CHUNK))
+def rows(chunk: int, spec: RunSpec = SPEC) -> pl.DataFrame:
+    trials = [trial for trial in range(chunk * CHUNK, min(5, (chunk + 1) * CHUNK)) for _ in range(N_EPISODES)]
+    n = len(trials)
     return pl.DataFrame(
         {
-            "trial": [f"t{trial}" for trial in trials for _ in range(N_EPISODES)],
-            "return": [float(trial) for trial in trials for _ in range(N_EPISODES)],
+            "trial": spec.trial_ids([("physics", trial) for trial in trials]),
+            "novelty": ["physics"] * n,
+            "number": pl.Series(trials, dtype=pl.Int32),
+            "episode": pl.Series([-1, 0] * (n // 2), dtype=pl.Int32),
+            "return": [float(trial) for trial in trials],
+            "length": pl.Series([1] * n, dtype=pl.Int32),
+            "won": [False] * n,
+            "detected": [False] * n,
+            "regions": pl.Series([0] * n, dtype=pl.Int32),
+            "status": ["ok"] * n,
         }
     )
 
@@ -111,7 +123,7 @@ def test_the_same_run_is_continued(folder: RunFolder, manifest: Manifest) -> Non
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ({"spec": {"domain": "cartpole", "seed": 2}}, "seed is 1 there and 2 here"),
+        ({"spec": msgspec.to_builtins(replace(SPEC, seed=2))}, "seed is 1 there and 2 here"),
         ({"agent_sha256": "b" * 64}, "agent has changed"),
         ({"source_sha256": "t" * 64}, "source has changed"),
         ({"version": "2.0"}, "version is '1.0' there and '2.0' here"),
@@ -207,7 +219,7 @@ def test_a_part_with_too_few_rows_is_damaged(folder: RunFolder, capsys: pytest.C
 
 def test_reading_a_damaged_part_names_it(folder: RunFolder) -> None:
     truncate(folder.part(1))
-    with pytest.raises(BadRunError, match="is damaged; run the command of its") as caught:
+    with pytest.raises(BadRunError, match=r"is damaged \(its checksum.*\); delete it and run the command") as caught:
         folder.read()
     assert "part-00001.parquet" in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -32,6 +32,8 @@ class Figure:
     """Curve to draw: median or mean over trials. Default: median, or mean if returns are passes and failures."""
     trial: str = ""
     """Number or id of the trial for embedding-map. Default: the first one with at least two regions."""
+    env: tuple[str, ...] = ()
+    """Environments module:id that may be imported to repeat a trial; what a run's files say is not enough."""
     partial: bool = False
     """Accept unfinished runs and use their finished parts."""
 
@@ -55,7 +57,7 @@ class Figure:
         """Repeat the trial and draw its principles."""
         if len(self.runs) != 1:
             raise BadSpecError(f"figure {self.name} needs one run and --trial; {len(self.runs)} runs given")
-        run = read_run(self.runs[0], self.partial)
+        run = read_run(self.runs[0], self.partial, self.env)
         warn_incomplete([run])
         again = figures.draw_trial_map(run, path, self.trial)
         if not again.is_same:

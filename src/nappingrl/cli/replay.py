@@ -26,6 +26,8 @@ class Replay:
     """Folder of the run."""
     trial: Positional[str]
     """Number or id of the trial."""
+    env: tuple[str, ...] = ()
+    """Environments module:id that may be imported to repeat a trial; what a run's files say is not enough."""
     rules: int = 10
     """Number of rules to print, most visited first."""
     json: bool = False
@@ -34,7 +36,7 @@ class Replay:
     def __call__(self) -> None:
         """Repeat the trial, then print."""
         folder = RunFolder.open(self.run)
-        trial = replay(folder, self.trial)
+        trial = replay(folder, self.trial, self.env)
         file = folder.write_principles(trial.id, trial.table)
         rules = readable_rules(folder.manifest.spec["domain"], trial.table)
         returns = trial.rows["return"].to_list()

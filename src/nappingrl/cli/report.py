@@ -46,6 +46,8 @@ class Report:
     Default: median, or mean if returns are passes and failures."""
     trial: str = ""
     """Number or id of the trial whose rules the page shows, or none. Default: the trial with the median final level."""
+    env: tuple[str, ...] = ()
+    """Environments module:id that may be imported to repeat a trial; what a run's files say is not enough."""
     partial: bool = False
     """Accept unfinished runs and use their finished parts."""
     json: bool = False
@@ -55,7 +57,7 @@ class Report:
         """Write the picture and the page, print the table."""
         if not self.runs:
             raise BadSpecError("no run given; give the --out folder of at least one run")
-        runs = read_runs(self.runs, self.partial)
+        runs = read_runs(self.runs, self.partial, self.env)
         out = self.out or self.runs[0]
         command = argv.rebuild(replace(self, json=False))
         page = write_report(

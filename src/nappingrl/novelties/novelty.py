@@ -22,8 +22,8 @@ class Novelty:
 
     def check_strength(self, strength: float) -> None:
         """Raise in one line if the strength is not allowed for this novelty."""
-        if not 0.0 < strength <= 1.0:
-            raise BadSpecError(f"strength {strength:g} is outside (0, 1]; 1 is the full range of the novelty")
+        if not isinstance(strength, int | float) or not 0.0 < strength <= 1.0:
+            raise BadSpecError(f"strength {strength!s:.40} is outside (0, 1]; 1 is the full range of the novelty")
         if strength < 1.0 and self.whole:
             name = min(self.whole)
             raise BadSpecError(

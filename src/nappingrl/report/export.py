@@ -10,7 +10,8 @@ from nappingrl.errors import MissingExtraError, check_name
 from nappingrl.report.metrics import performance
 from nappingrl.report.runs import Run
 from nappingrl.report.summary import curve, span_of
-from nappingrl.trials.store import Manifest, make_folder
+from nappingrl.trials.manifest_record import Manifest
+from nappingrl.trials.store import make_folder
 
 FORMATS = ("monitor", "wsu", "tensorboard")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from nappingrl.registry import Entry, agents, domains, methods
 from nappingrl.report.runs import Run, differing_options
-from nappingrl.trials.store import Manifest
+from nappingrl.trials.manifest_record import Manifest
 
 SCRIPTED = "scripted agents"
 """Title of the panel of all scripted agents."""

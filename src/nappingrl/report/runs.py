@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from nappingrl.errors import BadRunError, check_name
 from nappingrl.report.intervals import Interval, mean_interval, pair
 from nappingrl.report.summary import Summary, common_episodes, final_levels, is_rate, summarise
-from nappingrl.trials.store import MANIFEST, MISSING, Manifest, RunFolder
+from nappingrl.trials.manifest_record import Manifest
+from nappingrl.trials.store import AGAIN, MISSING, RunFolder
 
 if TYPE_CHECKING:
     from nappingrl.explain import ReadableRule
@@ -63,6 +64,8 @@ class Run:
     """Name in tables and legends; default: domain, agent and method."""
     gap: str = ""
     """Which parts are missing; empty if the run is complete."""
+    envs: tuple[str, ...] = ()
+    """Environments module:id that the caller named: their modules may be imported."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "label", self.label or self.manifest.label)
@@ -180,12 +183,24 @@ class Run:
         """Run one trial again, alone; `trial` is its id or its number."""
         from nappingrl.trials.runner import replay
 
-        return replay(self._folder(), trial)
+        return replay(self._folder(), trial, self.envs)
+
+    @property
+    def distrust(self) -> str:
+        """Why no trial is run again: its file names modules to import that the caller did not; empty: it may be."""
+        from nappingrl.trials.runner import check_trust
+
+        try:
+            check_trust(self.manifest.run_spec, self.envs, self.path)
+        except BadRunError as error:
+            return str(error)
+        return ""
 
     def read_rules(self, table: Mapping[str, NDArray[Any]]) -> "list[ReadableRule]":
         """The principles of one of its trials (`Replayed.table`, or a stored table) as readable rules."""
-        from nappingrl.trials.runner import readable_rules
+        from nappingrl.trials.runner import check_trust, readable_rules
 
+        check_trust(self.manifest.run_spec, self.envs, self.path)
         return readable_rules(self.domain, table)
 
     def _folder(self) -> RunFolder:
@@ -197,28 +212,40 @@ class Run:
 # ------------------------------------------------------------------------------------------------------------ from disk
 
 
-def read_run(path: str | Path, partial: bool = False) -> Run:
-    """Read a run back from its folder; `partial`: take an unfinished run as far as it goes, else BadRunError."""
+def read_run(path: str | Path, partial: bool = False, env: str | Sequence[str] = ()) -> Run:
+    """Read a run back from its folder.
+
+    Args:
+        path: The --out folder of the run.
+        partial: Take an unfinished or damaged run as far as it goes, else BadRunError.
+        env: Environments module:id that you trust. A file alone never gets a module imported, so that `replay` needs
+            them for a run in such an environment.
+    """
     folder = RunFolder.open(Path(path))
-    lacking = folder.damaged_or_missing()
-    has_parts = list(lacking.values()) != [MISSING] * folder.manifest.n_chunks
-    if lacking and not partial and has_parts:
-        raise BadRunError(
-            f"{folder.path} is unfinished: {name_parts(folder, lacking)}; run the command of its {MANIFEST} again, "
-            f"or take the rest with --partial"
-        )
-    rows = folder.read(skip=lacking)
-    gap = ""
-    if lacking:
-        gap = f"{rows['trial'].n_unique()} of {folder.manifest.n_trials} trials; {name_parts(folder, lacking)}"
-    return Run(folder.manifest, rows, folder.path, gap=gap)
+    tables, faults = [], {}
+    for chunk, found in folder.parts():
+        if isinstance(found, str):
+            faults[chunk] = found
+        else:
+            tables.append(found)
+    is_unfinished = set(faults.values()) <= {MISSING}
+    if not tables and is_unfinished:
+        raise BadRunError(f"{folder.path} has no rows yet; {AGAIN}")
+    if faults and (not partial or not tables):
+        state, cure = ("unfinished", AGAIN) if is_unfinished else ("damaged", f"delete these parts and {AGAIN}")
+        rest = ", or take the rest with --partial" if tables else ""
+        raise BadRunError(f"{folder.path} is {state}: {name_parts(folder, faults)}; {cure}{rest}")
+    rows, gap = pl.concat(tables), ""
+    if faults:
+        gap = f"{rows['trial'].n_unique()} of {folder.manifest.n_trials} trials; {name_parts(folder, faults)}"
+    return Run(folder.manifest, rows, folder.path, gap=gap, envs=(env,) if isinstance(env, str) else tuple(env))
 
 
-def read_runs(paths: Sequence[str | Path], partial: bool = False) -> list[Run]:
+def read_runs(paths: Sequence[str | Path], partial: bool = False, env: str | Sequence[str] = ()) -> list[Run]:
     """Read several runs of one domain, each with a label of its own."""
     folders = [RunFolder.open(Path(path)) for path in paths]
     _check_one_domain([(str(folder.manifest.spec["domain"]), str(folder.path)) for folder in folders])
-    return label_runs([read_run(path, partial) for path in paths])
+    return label_runs([read_run(path, partial, env) for path in paths])
 
 
 def read_runs_below(path: str | Path, partial: bool = False) -> list[Run]:
@@ -326,7 +353,7 @@ def run(
     }  # fmt: skip
     path = None if out is None else Path(out)
     manifest, rows = run_trials(domain, agent, method, spec, path, workers, on_progress, executor, address)
-    return Run(manifest, rows, path)
+    return Run(manifest, rows, path, envs=tuple(manifest.run_spec.module_ids))
 
 
 _ARGUMENTS = [name for name in signature(run).parameters if name != "unknown"]

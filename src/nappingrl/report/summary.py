@@ -8,8 +8,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from nappingrl.report.metrics import performance, retention
+from nappingrl.trials.manifest_record import Manifest
 from nappingrl.trials.protocol import RECURRED, RESTORED
-from nappingrl.trials.store import Manifest
 
 LAST = 10
 """Episodes at the end of a trial that count as its final level."""

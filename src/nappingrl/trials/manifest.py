@@ -10,9 +10,9 @@ import nappingrl
 from nappingrl._build import source_sha256
 from nappingrl.methods.napping.candidates import choice_names
 from nappingrl.registry import agents, detectors, domains, methods
+from nappingrl.trials.manifest_record import Manifest
 from nappingrl.trials.protocol import phases
 from nappingrl.trials.spec import RunSpec
-from nappingrl.trials.store import Manifest
 from nappingrl.trials.workers import CHUNK
 
 

@@ -1,12 +1,11 @@
 """Runs a spec: chunks of trials, in this process or in workers, into a folder that can be continued."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import polars as pl
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
@@ -14,16 +13,19 @@ from threadpoolctl import threadpool_limits
 from nappingrl.agents import load
 from nappingrl.agents.base import Agent
 from nappingrl.domains import find_domain
-from nappingrl.errors import BadAgentError, BadRunError, BadSpecError, check_name
+from nappingrl.errors import BadAgentError, BadRunError, BadSpecError, check_name, check_whole
 from nappingrl.explain import ReadableRule, summarise_principles
 from nappingrl.methods.napping.candidates import choice_names
 from nappingrl.trials import ray_executor as cluster
 from nappingrl.trials.engine import Engine
+from nappingrl.trials.limits import MAX_WORKERS
+from nappingrl.trials.lock import locked
 from nappingrl.trials.manifest import make_manifest
+from nappingrl.trials.manifest_record import Manifest
 from nappingrl.trials.protocol import phases
 from nappingrl.trials.ray_executor import EXECUTORS
 from nappingrl.trials.spec import RunSpec
-from nappingrl.trials.store import Manifest, RunFolder
+from nappingrl.trials.store import RunFolder
 from nappingrl.trials.workers import CHUNK, run_chunk, run_in_workers
 from nappingrl.types import OnProgress
 
@@ -65,9 +67,13 @@ def run_into(
     """Run a completed spec into a folder, continuing where an earlier call stopped."""
     notes = _check(spec, agent, workers, executor, address)
     folder = RunFolder.create(path, replace(make_manifest(spec, agent.sha256, command), notes=notes))
-    with closing(_run_chunks(spec, agent, folder.pending(), workers, on_progress, executor, address)) as results:
-        for chunk, rows in results:
-            folder.write(chunk, rows)
+    if not folder.faults():
+        return folder
+    with locked(path):
+        todo = folder.pending()
+        with closing(_run_chunks(spec, agent, todo, workers, on_progress, executor, address)) as results:
+            for chunk, rows in results:
+                folder.write(chunk, rows)
     return folder
 
 
@@ -85,24 +91,38 @@ class Replayed:
     """Whether the rows are those that the run had stored."""
 
 
-def replay(folder: RunFolder, trial: str) -> Replayed:
-    """Run one trial of a run again, alone; `trial` is its id or its number."""
-    spec = msgspec.convert(folder.manifest.spec, RunSpec)
-    trials = spec.trial_specs()
-    found = [t for t in trials if trial in (t.id, str(t.number))]
-    if not found:
-        example = trials[0].id
+def replay(folder: RunFolder, trial: str, envs: Collection[str] = ()) -> Replayed:
+    """Run one trial of a run again, alone; `trial` is its id or its number.
+
+    `envs` are the environments module:id that the caller trusts: the manifest alone does not get a module imported.
+    """
+    spec = folder.manifest.run_spec
+    check_trust(spec, envs, folder.path)
+    index = spec.find_trial(trial)
+    if index is None:
+        example = spec.trial_specs(0, 1)[0].id
         raise BadSpecError(
             f"no trial '{trial}' in {folder.path}; allowed: 0 to {spec.trials - 1}, or an id like {example}"
         )
+    (found,) = spec.trial_specs(index, index + 1)
     agent = load(spec.agent, spec.domain)
     if agent.sha256 != folder.manifest.agent_sha256:
         raise BadRunError(f"{folder.path} was run with other weights than agent '{spec.agent}' has now")
     engine = Engine(spec, agent, slots=1)
-    rows = engine.run_trials(found[:1])
+    rows = engine.run_trials([found])
     table = engine.method.table(0)
-    stored = folder.read().filter(pl.col("trial") == found[0].id)
-    return Replayed(found[0].id, rows, table, engine.method.describe(0), rows.equals(stored))
+    stored = folder.read_chunk(index // folder.manifest.chunk).filter(pl.col("trial") == found.id)
+    return Replayed(found.id, rows, table, engine.method.describe(0), rows.equals(stored))
+
+
+def check_trust(spec: RunSpec, envs: Collection[str], path: Path | None) -> None:
+    """BadRunError where a spec from a file names modules that the caller does not."""
+    if unknown := [name for name in spec.module_ids if name not in envs]:
+        modules = ", ".join(name.rpartition(":")[0] or "?" for name in unknown)
+        raise BadRunError(
+            f"{path or 'this run'} names {', '.join(unknown)}, which imports {modules}; if you trust that code, "
+            f"add --env {' '.join(unknown)} (in Python: read_run(..., env={unknown[0]!r}))"
+        )
 
 
 def readable_rules(domain: str, table: Mapping[str, NDArray[Any]]) -> list[ReadableRule]:
@@ -122,8 +142,7 @@ def why_not(spec: RunSpec) -> str:
 
 def _check(spec: RunSpec, agent: Agent, workers: int, executor: str, address: str) -> list[str]:
     """Refuse before anything is written; returns the notes of the domain and of the method."""
-    if workers < 1:
-        raise BadSpecError(f"{workers} workers asked for; at least 1 is needed")
+    check_whole("workers", workers, 1, MAX_WORKERS)
     check_name("executor", executor, EXECUTORS)
     if address and executor != "ray":
         raise BadSpecError(f"address '{address}' is given, but executor '{executor}' has none; use executor 'ray'")

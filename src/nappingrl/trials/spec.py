@@ -1,46 +1,60 @@
 """An experiment: a run and its trials, as plain records."""
 
 import hashlib
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
+from msgspec import Meta
 
 from nappingrl.adaptation import AdaptationSpec
 from nappingrl.agents.zoo import agent_names
-from nappingrl.domains import find_domain
-from nappingrl.errors import BadSpecError
+from nappingrl.domains import find_domain, imports_module
+from nappingrl.errors import BadSpecError, check_whole
 from nappingrl.novelties.novelty import Novelty
+from nappingrl.trials.limits import MAX_NAMES, MAX_SEED, MAX_TEXT, MAX_TRIALS
 from nappingrl.trials.protocol import RETURN, episode_counts, phases
 from nappingrl.types import DomainSpec
+
+GAME = "game-"
+"""Takes the place of the options' hash in the id of a trial that an external agent played."""
+Text = Annotated[str, Meta(max_length=MAX_TEXT, pattern=r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]*\Z")]
+"""One line of text without control characters."""
+_NUMBER = re.compile("0|[1-9][0-9]{0,17}")
 
 
 @dataclass(frozen=True, slots=True)
 class RunSpec:
     """One agent and one method in one domain. Empty names mean: the domain's default."""
 
-    domain: str
-    agent: str = ""
-    method: str = "napping"
-    novelty: str = ""
+    domain: Text
+    agent: Text = ""
+    method: Text = "napping"
+    novelty: Text = ""
     """A name, "all" (trials of each) or "none" (nothing changes: a control)."""
-    trials: int = 100
-    seed: int = 0
-    strength: float = 1.0
-    score: str = ""
-    detector: str = ""
-    protocol: str = "paper"
+    trials: Annotated[int, Meta(ge=1, le=MAX_TRIALS)] = 100
+    seed: Annotated[int, Meta(ge=0, le=MAX_SEED)] = 0
+    strength: Annotated[float, Meta(gt=0, le=1)] = 1.0
+    score: Text = ""
+    detector: Text = ""
+    protocol: Text = "paper"
     """"paper" = the paper's in this domain (40+40 episodes), any PRE+POST such as 10+40, LEAST..MOST+POST, or
     "return" = 40+40+40+40: before the novelty, after it, the original domain again, and the novelty again."""
-    options: dict[str, Any] = field(default_factory=dict)
+    options: Annotated[dict[str, Any], Meta(max_length=MAX_NAMES)] = field(default_factory=dict)
     """Options of the method, such as NAPPING's `rule` and `space`."""
     guard: bool = False
     """Whether the frozen agent takes over where adaptation does not pay."""
 
     def complete(self) -> "RunSpec":
         """Checked, with every default filled in."""
+        for name in ("domain", "agent", "method", "novelty", "score", "detector", "protocol"):
+            _check_text(name, getattr(self, name))
+        trials = check_whole("trials", self.trials, 1, MAX_TRIALS)
+        seed = check_whole("seed", self.seed, 0, MAX_SEED)
+        phases(self.protocol)
         domain = find_domain(self.domain)
         adaptation = self.adaptation.resolve(domain)
         agent = self.agent or domain.defaults.agent or next(iter(agent_names(self.domain)), "")
@@ -52,17 +66,16 @@ class RunSpec:
             score=adaptation.score,
             detector=adaptation.detector,
             options=dict(adaptation.options),
+            trials=trials,
+            seed=seed,
         )
         if full.novelty not in ("all", "none"):
             full = replace(full, novelty=domain.novelty(full.novelty).name)
-        if self.trials < 1:
-            raise BadSpecError(f"{self.trials} trials asked for; at least 1 is needed")
         for name in full.novelty_names:
             (Novelty("none", {}) if name == "none" else domain.novelty(name)).check_strength(self.strength)
-        if self.seed < 0:
-            raise BadSpecError(f"seed {self.seed} is negative; allowed: 0, 1, 2, ...")
-        phases(full.protocol)
-        return full
+        if full.n_trials > MAX_TRIALS:
+            raise BadSpecError(f"{full.n_trials} trials of {len(full.novelty_names)} novelties; at most {MAX_TRIALS}")
+        return replace(full, strength=float(self.strength))
 
     @property
     def adaptation(self) -> AdaptationSpec:
@@ -84,6 +97,36 @@ class RunSpec:
         """Trials of all its novelties."""
         return len(self.novelty_names) * self.trials
 
+    @property
+    def n_before(self) -> int:
+        """The greatest number of episodes before the novelty."""
+        return episode_counts(self.protocol)[1]
+
+    @property
+    def module_ids(self) -> list[str]:
+        """Environments named as module:id, in place of the domain or in the novelty: finding one imports its module."""
+        others = [text.partition("=")[2] or text for text in self.novelty.split(";")]
+        return [name.strip() for name in (self.domain, *others) if imports_module(name)]
+
+    def trial_ids(self, trials: Iterable[tuple[str, int]]) -> list[str]:
+        """Ids of the trials with these novelties and numbers: domain/agent/method/novelty/seed/number-options."""
+        agent, options = self.agent.replace("\\", "/").rsplit("/", 1)[-1], options_hash(self)
+        return [
+            f"{self.domain}/{agent}/{self.method}/{novelty}/{self.seed}/{number}-{options}"
+            for novelty, number in trials
+        ]
+
+    def find_trial(self, text: str) -> int | None:
+        """The place of the trial with this id or number (the first one's of several novelties); None: it has none."""
+        digits = text.rpartition("/")[2].partition("-")[0]
+        if not _NUMBER.fullmatch(digits) or int(digits) >= self.trials:
+            return None
+        number, names = int(digits), self.novelty_names
+        if text == digits:
+            return number
+        ids = self.trial_ids((name, number) for name in names)
+        return ids.index(text) * self.trials + number if text in ids else None
+
     def trial_specs(self, start: int = 0, stop: int | None = None) -> list["TrialSpec"]:
         """The trials of the run in the order of its rows; all, or those of a slice."""
         names = self.novelty_names
@@ -101,9 +144,7 @@ class TrialSpec:
     @property
     def id(self) -> str:
         """domain/agent/method/novelty/seed/number-hash, the hash being that of all other options."""
-        run = self.run
-        agent = run.agent.replace("\\", "/").rsplit("/", 1)[-1]
-        return f"{run.domain}/{agent}/{run.method}/{self.novelty}/{run.seed}/{self.number}-{options_hash(run)}"
+        return self.run.trial_ids([(self.novelty, self.number)])[0]
 
     def stream(self, purpose: str) -> np.random.Generator:
         """A random stream per purpose, the same for every agent and method."""
@@ -134,6 +175,15 @@ class TrialSpec:
     def _key(self, purpose: str, n_bytes: int) -> int:
         text = f"{self.run.domain}/{self.novelty}/{self.run.seed}/{self.number}/{purpose}"
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:n_bytes], "little")
+
+
+def _check_text(name: str, value: object) -> None:
+    try:
+        msgspec.convert(value, Text)
+    except msgspec.ValidationError:
+        raise BadSpecError(
+            f"{name} is {value!a:.60}; allowed: a line of at most {MAX_TEXT} characters without control characters"
+        ) from None
 
 
 def options_hash(run: RunSpec) -> str:

@@ -1,11 +1,9 @@
 """Runs on disk: a folder with manifest.json and one parquet part per chunk of trials."""
 
-import hashlib
 import io
-import os
+import re
 import sys
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,57 +12,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from nappingrl.errors import BadRunError
+from nappingrl.errors import BadRunError, BadSpecError
+from nappingrl.files import TEMPORARY, write_whole
+from nappingrl.trials.lock import LOCK, locked
+from nappingrl.trials.manifest_record import IDENTITY, MANIFEST, Manifest, ManifestError, parse_manifest, read_manifest
+from nappingrl.trials.parts import BadPartError, read_part, write_part
 
-MANIFEST = "manifest.json"
 MISSING = "missing"
-"""The defect of a part that does not exist."""
-
-
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    """What a run is: rows of two different manifests are never mixed."""
-
-    spec: dict[str, Any]
-    """The completed RunSpec."""
-    version: str
-    source_sha256: str
-    """Hash of the package's source: other code may give other rows."""
-    agent_sha256: str
-    chunk: int
-    """Trials per part."""
-    n_trials: int
-    n_episodes: int
-    return_range: tuple[float, float] | None
-    """The least and the greatest return; None: unknown."""
-    solved_column: str | None
-    solved_level: float | None
-    command: str = ""
-    """How the run was started first; not part of its identity."""
-    versions: dict[str, str] = field(default_factory=dict)
-    """Python and libraries that it was started with; not part of its identity."""
-    parameters: dict[str, float] = field(default_factory=dict)
-    """The domain's parameters before the novelty."""
-    action_names: list[str] = field(default_factory=list)
-    role: str = "method"
-    """Of the method: method, baseline, control or oracle."""
-    notes: list[str] = field(default_factory=list)
-    """What a reader should know, one line each."""
-
-    @property
-    def label(self) -> str:
-        """A short name for tables and legends."""
-        spec = self.spec
-        agent = Path(str(spec["agent"])).stem
-        return f"{spec['domain']} {agent} {spec['method']}"
-
-    @property
-    def n_chunks(self) -> int:
-        """Number of parts of the finished run."""
-        return -(-self.n_trials // self.chunk)
-
-
-_IDENTITY = ("spec", "version", "source_sha256", "agent_sha256", "chunk", "n_trials", "n_episodes")
+"""The fault of a part that does not exist."""
+AGAIN = f"run the command of its {MANIFEST} again"
+_PART = re.compile(r"part-([0-9]{5,9})\.parquet")
 
 
 class RunFolder:
@@ -76,30 +33,34 @@ class RunFolder:
     @classmethod
     def create(cls, path: Path, manifest: Manifest) -> "RunFolder":
         """Begin a run, or continue the same one; a folder of another experiment is refused."""
-        if (path / MANIFEST).exists():
-            old = cls.open(path)
-            for name in _IDENTITY:
-                before, now = getattr(old.manifest, name), getattr(manifest, name)
-                if before != now:
-                    raise BadRunError(f"{path} holds another run: {_difference(name, before, now)}; use another --out")
-            return old
-        make_folder(path)
-        if any(file.name != MANIFEST + ".tmp" for file in path.iterdir()):
+        if not (path / MANIFEST).exists():
+            make_folder(path)
+            with locked(path):
+                if not (path / MANIFEST).exists():
+                    return cls._begin(path, manifest)
+        old = cls.open(path)
+        for name in IDENTITY:
+            before, now = getattr(old.manifest, name), getattr(manifest, name)
+            if before != now:
+                raise BadRunError(f"{path} holds another run: {_difference(name, before, now)}; use another --out")
+        return old
+
+    @classmethod
+    def _begin(cls, path: Path, manifest: Manifest) -> "RunFolder":
+        if any(file.name != LOCK and not file.name.endswith(TEMPORARY) for file in path.iterdir()):
             raise BadRunError(f"{path} is not empty and holds no run; use another --out")
-        _write_whole(path / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest), indent=2))
+        content = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
+        try:
+            parse_manifest(content)
+        except ManifestError as error:
+            raise BadSpecError(f"this run cannot be stored: {error}") from error
+        _write(path / MANIFEST, content)
         return cls(path, manifest)
 
     @classmethod
     def open(cls, path: Path) -> "RunFolder":
         """Open a run that exists."""
-        try:
-            text = (path / MANIFEST).read_bytes()
-        except OSError as error:
-            raise BadRunError(f"{path} holds no run: {MANIFEST} is missing; give the --out folder of a run") from error
-        try:
-            return cls(path, msgspec.json.decode(text, type=Manifest))
-        except msgspec.MsgspecError as error:
-            raise BadRunError(f"{path / MANIFEST} cannot be read: {error}") from error
+        return cls(path, read_manifest(path))
 
     @classmethod
     def below(cls, path: Path) -> list["RunFolder"]:
@@ -113,63 +74,86 @@ class RunFolder:
         """Where the rows of a chunk are."""
         return self.path / f"part-{chunk:05d}.parquet"
 
-    def damaged_or_missing(self) -> dict[int, str]:
-        """Chunks without whole rows, each with what is wrong. Changes nothing on disk."""
-        found = {}
+    def parts(self) -> Iterator[tuple[int, pl.DataFrame | str]]:
+        """Every part that the manifest demands, and every extra one, with its rows or its fault."""
+        numbers, schema = self._numbers(), None
         for chunk in range(self.manifest.n_chunks):
-            if not self.part(chunk).exists():
-                found[chunk] = MISSING
-            elif (fault := self._defect(chunk)) is not None:
-                found[chunk] = f"damaged ({fault})"
-        return found
+            if chunk not in numbers:
+                yield chunk, MISSING
+                continue
+            try:
+                rows = read_part(self.part(chunk), self.manifest, chunk)
+            except BadPartError as fault:
+                yield chunk, str(fault)
+                continue
+            schema = schema or rows.schema
+            yield chunk, rows if rows.schema == schema else "damaged (it has other columns than the parts before it)"
+        for chunk in sorted(numbers - set(range(self.manifest.n_chunks))):
+            yield chunk, f"extra (the run has {self.manifest.n_chunks} parts)"
+
+    def _numbers(self) -> set[int]:
+        """The numbers of the parts on disk."""
+        try:
+            found = [match[1] for file in self.path.iterdir() if (match := _PART.fullmatch(file.name))]
+        except OSError as error:
+            raise BadRunError(f"{self.path} cannot be read ({error.strerror}); give the folder of a run") from error
+        return {int(number) for number in found if self.part(int(number)).name == f"part-{number}.parquet"}
+
+    def faults(self) -> dict[int, str]:
+        """Parts that are missing or cannot be used, each with what is wrong. Changes nothing on disk."""
+        return {chunk: found for chunk, found in self.parts() if isinstance(found, str)}
 
     def pending(self) -> list[int]:
-        """Chunks that still have to be run. A damaged part is named, set aside, and counts as missing."""
-        lacking = self.damaged_or_missing()
-        for chunk, fault in lacking.items():
+        """Chunks that still have to be run. A part that cannot be used is named, set aside, and counts as missing."""
+        for file in self.path.glob(f"*{TEMPORARY}"):
+            file.unlink(missing_ok=True)  # of writers that were killed
+        faults = self.faults()
+        for chunk, fault in faults.items():
             if fault != MISSING:
                 part = self.part(chunk)
                 aside = part.with_suffix(".parquet.damaged")
                 part.replace(aside)
-                print(f"napping: {part} is {fault}; set aside as {aside.name}, recomputing", file=sys.stderr)
-        return list(lacking)
+                again = ", recomputing" if chunk < self.manifest.n_chunks else ""
+                print(f"napping: {part} is {fault}; set aside as {aside.name}{again}", file=sys.stderr)
+        return [chunk for chunk in faults if chunk < self.manifest.n_chunks]
 
     def write(self, chunk: int, rows: pl.DataFrame) -> None:
         """Store the rows of a chunk."""
-        content = io.BytesIO()
-        rows.write_parquet(content, compression="zstd")
-        part = self.part(chunk)
-        _write_whole(_checksum(part), hashlib.sha256(content.getvalue()).hexdigest().encode())
-        _write_whole(part, content.getvalue())
+        try:
+            write_part(self.part(chunk), rows, self.manifest, chunk)
+        except OSError as error:
+            raise _not_written(self.part(chunk), error) from error
 
-    def read(self, skip: Collection[int] = ()) -> pl.DataFrame:
-        """All rows there are, in the order of the trials; `skip`: chunks to leave out."""
-        without = {self.part(chunk) for chunk in skip}
-        parts = [part for part in sorted(self.path.glob("part-*.parquet")) if part not in without]
-        if not parts:
-            raise BadRunError(f"{self.path} has no rows yet; run the command of its {MANIFEST} again to continue")
-        return pl.concat([_read_part(part) for part in parts])
+    def read(self) -> pl.DataFrame:
+        """All rows there are, in the order of the trials."""
+        tables = []
+        for chunk, found in self.parts():
+            if isinstance(found, pl.DataFrame):
+                tables.append(found)
+            elif found != MISSING:
+                raise BadRunError(f"{self.part(chunk)} is {found}; delete it and {AGAIN}")
+        if not tables:
+            raise BadRunError(f"{self.path} has no rows yet; {AGAIN}")
+        return pl.concat(tables)
+
+    def read_chunk(self, chunk: int) -> pl.DataFrame:
+        """The rows of one chunk."""
+        part = self.part(chunk)
+        if not part.exists():
+            raise BadRunError(f"{part} is missing; {AGAIN}")
+        try:
+            return read_part(part, self.manifest, chunk)
+        except BadPartError as fault:
+            raise BadRunError(f"{part} is {fault}; delete it and {AGAIN}") from fault
 
     def write_principles(self, trial: str, table: dict[str, NDArray[Any]]) -> Path:
         """Store the principles of a trial; empty if its method has none."""
         make_folder(self.path / "principles")
         file = self.path / "principles" / f"{trial.replace('/', '_')}.npz"
-        np.savez_compressed(file, allow_pickle=False, **table)
+        content = io.BytesIO()
+        np.savez_compressed(content, allow_pickle=False, **table)
+        _write(file, content.getvalue())
         return file
-
-    def _defect(self, chunk: int) -> str | None:
-        expected = min(self.manifest.chunk, self.manifest.n_trials - chunk * self.manifest.chunk)
-        try:
-            rows = _read_part(self.part(chunk))
-        except BadRunError as error:
-            return str(error.__cause__).strip().partition("\n")[0]
-        most = expected * self.manifest.n_episodes
-        is_ragged = ".." in self.manifest.spec.get("protocol", "")
-        if len(rows) > most or (len(rows) < most and not is_ragged):
-            return f"{len(rows)} rows instead of {most}"
-        if rows["trial"].n_unique() != expected:
-            return f"{rows['trial'].n_unique()} trials instead of {expected}"
-        return None
 
 
 def _difference(name: str, before: Any, now: Any) -> str:
@@ -179,21 +163,6 @@ def _difference(name: str, before: Any, now: Any) -> str:
     if name.endswith("sha256"):
         return f"{name.removesuffix('_sha256')} has changed since"
     return f"{name} is {before!r} there and {now!r} here"
-
-
-def _read_part(part: Path) -> pl.DataFrame:
-    """The rows of a part, if it is what was written."""
-    try:
-        content = part.read_bytes()
-        if hashlib.sha256(content).hexdigest() != _checksum(part).read_text():
-            raise ValueError("its checksum does not match")
-        return pl.read_parquet(io.BytesIO(content))
-    except (pl.exceptions.PolarsError, OSError, ValueError) as error:
-        raise BadRunError(f"{part} is damaged; run the command of its {MANIFEST} again to recompute it") from error
-
-
-def _checksum(part: Path) -> Path:
-    return part.with_name(part.name + ".sha256")
 
 
 def make_folder(path: Path) -> None:
@@ -208,14 +177,12 @@ def make_folder(path: Path) -> None:
         raise BadRunError(f"{path} cannot be written to; use another --out")
 
 
-def _write_whole(path: Path, data: bytes) -> None:
-    """Write under another name, then rename: a file is whole or absent."""
-    temporary = path.with_name(path.name + ".tmp")
+def _write(path: Path, data: bytes) -> None:
     try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        write_whole(path, data)
     except OSError as error:
-        raise BadRunError(f"{path} cannot be written ({error.strerror}); finished parts are safe") from error
+        raise _not_written(path, error) from error
+
+
+def _not_written(path: Path, error: OSError) -> BadRunError:
+    return BadRunError(f"{path} cannot be written ({error.strerror}); finished parts are safe")

@@ -13,7 +13,7 @@ from scipy.spatial import cKDTree
 from nappingrl.errors import BadRunError
 from nappingrl.report.figures.style import TWO_COLUMNS, new_canvas, save, style
 from nappingrl.report.runs import Run
-from nappingrl.trials.store import Manifest
+from nappingrl.trials.manifest_record import Manifest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

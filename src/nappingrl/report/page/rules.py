@@ -50,6 +50,8 @@ def find_rules(runs: Sequence[Run], trial: str = "") -> tuple[list[TrialRules], 
     learners = [run for run in runs if not reasons[run.method]]
     learners.sort(key=lambda run: run.manifest.role != "method")  # controls come last
     why = [f"{method}: {reason}" for method, reason in reasons.items() if reason]
+    why += [f"{run.method}: {run.distrust}" for run in learners if run.distrust]
+    learners = [run for run in learners if not run.distrust]
     if trial and not learners:
         raise BadSpecError(f"--trial {trial}: no run here has rules ({'; '.join(why)})")
     shown = []

@@ -333,7 +333,7 @@ def test_a_node_agent_plays_a_whole_trial(napping: Napping) -> None:
         "done",
     ]
     run = RunFolder.open(Path("o/run"))
-    assert run.damaged_or_missing() == {}
+    assert run.faults() == {}
     assert (run.manifest.spec["agent"], run.manifest.spec["protocol"]) == ("agent-77", "3+3")
     assert isinstance(command := parse(shlex.split(run.manifest.command)[1:]), External)
     assert (command.levels, command.novelty) == (3, "taller-slingshot")

@@ -1,0 +1,74 @@
+"""One writer per folder: a lock that names the process that holds it."""
+
+import fcntl
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from nappingrl.errors import BadRunError
+
+LOCK = ".lock"
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """The process that holds a lock."""
+
+    pid: int
+    host: str
+    since: datetime
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host} since {self.since:%Y-%m-%d %H:%M:%S}"
+
+
+@contextmanager
+def locked(folder: Path, name: str = LOCK) -> Iterator[None]:
+    """Keep other processes from writing to an existing folder; BadRunError names the process that does.
+
+    The kernel releases the lock of a process that dies, so that the next one takes over.
+    """
+    path = folder / name
+    descriptor = _acquire(path)
+    try:
+        holder = Holder(os.getpid(), socket.gethostname(), datetime.now().astimezone())
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, msgspec.json.encode(holder), 0)
+        yield
+    finally:
+        path.unlink(missing_ok=True)  # while the lock is held: see _acquire
+        os.close(descriptor)
+
+
+def _acquire(path: Path) -> int:
+    """The descriptor of a locked file, which is the one at `path`: its last holder may have removed the one opened."""
+    while True:
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+        except OSError as error:
+            raise BadRunError(f"{path.parent} cannot be written ({error.strerror}); use another --out") from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(path.stat(), os.fstat(descriptor)):
+                return descriptor
+        except FileNotFoundError:
+            pass
+        except BlockingIOError:
+            by = _read_holder(descriptor)
+            os.close(descriptor)
+            raise BadRunError(f"{path.parent} is being written by {by}; wait for it, or use another --out") from None
+        except OSError as error:
+            os.close(descriptor)
+            raise BadRunError(f"{path} cannot be locked ({error.strerror}); use another --out") from error
+        os.close(descriptor)
+
+
+def _read_holder(descriptor: int) -> str:
+    try:
+        return str(msgspec.json.decode(os.pread(descriptor, 1000, 0), type=Holder))
+    except msgspec.MsgspecError:  # it has the lock, and has not written its name yet
+        return "another process"

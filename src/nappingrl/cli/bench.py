@@ -7,7 +7,8 @@ from typing import Any
 from nappingrl.benchmark.engine import measure
 from nappingrl.benchmark.learners import measure_learners
 from nappingrl.cli.console import print_table, progress
-from nappingrl.errors import check_name
+from nappingrl.errors import check_name, check_whole
+from nappingrl.trials.limits import MAX_COUNT
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Bench:
     def __call__(self) -> None:
         """Measure, then print."""
         check_name("part", self.part, ("all", "engine", "learners"))
+        check_whole("--regions", self.regions, 1, MAX_COUNT)
         measured: dict[str, Any] = {}
         if self.part != "learners":
             with progress("engine") as on_progress:

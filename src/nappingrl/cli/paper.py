@@ -10,8 +10,11 @@ from nappingrl.cli import argv
 from nappingrl.cli.console import print_claims, print_note, print_table, progress
 from nappingrl.cli.report import report_command
 from nappingrl.cli.run import command_for
+from nappingrl.errors import check_whole
 from nappingrl.reproduction.evaluation import Stage, plan_evaluation, read_seconds, run_stages
 from nappingrl.reproduction.outputs import write_claims, write_outputs, write_pass_rates
+from nappingrl.trials.limits import MAX_SEED, MAX_WORKERS
+from nappingrl.trials.lock import locked
 from nappingrl.trials.store import make_folder
 from nappingrl.trials.workers import default_workers
 
@@ -38,7 +41,13 @@ class Paper:
 
     def __call__(self) -> None:
         """Run, draw, judge."""
+        check_whole("--workers", self.workers, 0, MAX_WORKERS)
+        check_whole("--seed", self.seed, 0, MAX_SEED)
         make_folder(self.out)
+        with locked(self.out):
+            self._evaluate()
+
+    def _evaluate(self) -> None:
         started = time.perf_counter()
         todo, left_out = plan_evaluation(self.out, self.scale, self.seed, self.domains)
         for entry in left_out:

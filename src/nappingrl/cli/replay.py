@@ -8,7 +8,9 @@ from pathlib import Path
 from tyro.conf import Positional
 
 from nappingrl.cli.console import print_note
+from nappingrl.errors import check_whole
 from nappingrl.explain import ReadableRule
+from nappingrl.trials.limits import MAX_COUNT
 from nappingrl.trials.runner import Replayed, readable_rules, replay
 from nappingrl.trials.store import RunFolder
 
@@ -35,6 +37,7 @@ class Replay:
 
     def __call__(self) -> None:
         """Repeat the trial, then print."""
+        check_whole("--rules", self.rules, 0, MAX_COUNT)
         folder = RunFolder.open(self.run)
         trial = replay(folder, self.trial, self.env)
         file = folder.write_principles(trial.id, trial.table)

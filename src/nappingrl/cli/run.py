@@ -12,11 +12,12 @@ from tyro.conf import Positional
 from nappingrl.agents import load
 from nappingrl.cli import argv
 from nappingrl.cli.console import new_run_folder, print_note, print_table, progress
-from nappingrl.errors import BadSpecError
+from nappingrl.errors import BadSpecError, check_whole
 from nappingrl.novelties.subject import find_spec
 from nappingrl.registry import domains
 from nappingrl.report.runs import read_run
 from nappingrl.report.table import HEAD, Result, runs_table
+from nappingrl.trials.limits import MAX_WORKERS
 from nappingrl.trials.runner import run_into
 from nappingrl.trials.spec import RunSpec
 from nappingrl.trials.workers import default_workers
@@ -75,6 +76,7 @@ class Run:
 
     def __call__(self) -> None:
         """Run, then print the summary."""
+        check_whole("workers", self.workers, 0, MAX_WORKERS)
         spec = self.spec().complete()
         domain = spec.domain
         agent = load(spec.agent, domain)

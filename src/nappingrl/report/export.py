@@ -2,17 +2,21 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import polars as pl
 
-from nappingrl.errors import MissingExtraError, check_name
+from nappingrl.errors import BadRunError, MissingExtraError, check_name
+from nappingrl.files import defuse
 from nappingrl.report.metrics import performance
 from nappingrl.report.runs import Run
 from nappingrl.report.summary import curve, span_of
 from nappingrl.trials.manifest_record import Manifest
 from nappingrl.trials.store import make_folder
 
+MAX_NAME = 100
+"""Characters of a folder's name."""
 FORMATS = ("monitor", "wsu", "tensorboard")
 
 WSU_COLUMNS = (
@@ -36,6 +40,9 @@ def _monitor(manifest: Manifest, rows: pl.DataFrame, out: Path) -> list[Path]:
 
     Rows keep no wall-clock values, so `t` counts the steps of the trial so far.
     """
+    known = {f"{index}.monitor.csv" for index in range(rows["trial"].n_unique())}
+    if others := sorted(file.name for file in out.glob("*.monitor.csv") if file.name not in known):
+        raise BadRunError(f"{out} holds {others[0]} of another run; use another --out")
     files = []
     for index, (_, trial) in enumerate(rows.group_by("trial", maintain_order=True)):
         file = out / f"{index}.monitor.csv"
@@ -66,7 +73,7 @@ def _wsu(manifest: Manifest, rows: pl.DataFrame, file: Path) -> Path:
         pl.col("detected").cast(pl.Float64).alias("novelty_probability"),
         pl.lit(0.5).alias("novelty_threshold"),
     )
-    table.select(WSU_COLUMNS).write_csv(file)
+    table.select(WSU_COLUMNS).with_columns(pl.col(pl.String).map_elements(defuse, pl.String)).write_csv(file)
     return file
 
 
@@ -78,7 +85,8 @@ def _tensorboard(manifest: Manifest, rows: pl.DataFrame, out: Path) -> Path:
         raise MissingExtraError(
             f'export to TensorBoard needs {error.name}: pip install "nappingrl[tensorboard]"'
         ) from error
-    folder = out / manifest.label.replace(" ", "-")
+    name = re.sub(r"[^A-Za-z0-9.-]+", "-", manifest.label)[:MAX_NAME].strip(".-")
+    folder = out / (name or "run")
     by_episode = curve(rows).join(
         rows.group_by("episode").agg(pl.col("regions").mean(), pl.col("detected").mean()), on="episode"
     )

@@ -15,13 +15,12 @@ import msgspec
 
 from nappingrl.agents import load, zoo_names
 from nappingrl.errors import BadRunError, check_name
-from nappingrl.files import write_whole
 from nappingrl.registry import Entry, agents, domains, methods
 from nappingrl.report.runs import Run, read_run
 from nappingrl.trials.protocol import phases
 from nappingrl.trials.runner import run_into, why_not
 from nappingrl.trials.spec import RunSpec
-from nappingrl.trials.store import make_folder
+from nappingrl.trials.store import make_folder, write_output
 
 SCALES = ("quick", "full")
 
@@ -192,7 +191,7 @@ def _timed(run: Path) -> Iterator[None]:
         seconds = read_seconds(run.parent)
         seconds[run.name] = round(seconds.get(run.name, 0.0) + time.perf_counter() - started, 1)
         make_folder(run.parent)
-        write_whole(run.parent / SECONDS, (json.dumps(seconds, indent=2) + "\n").encode())
+        write_output(run.parent / SECONDS, f"{json.dumps(seconds, indent=2)}\n".encode())
 
 
 def read_seconds(runs: Path) -> dict[str, float]:

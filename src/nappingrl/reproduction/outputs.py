@@ -15,7 +15,7 @@ from nappingrl.report.runs import Run
 from nappingrl.reproduction import claims
 from nappingrl.reproduction.evaluation import PAPER, PaperSetup
 from nappingrl.reproduction.judging import judge
-from nappingrl.trials.store import make_folder
+from nappingrl.trials.store import make_folder, write_output
 
 CommandFor = Callable[[Sequence[Path], Path, str], str]
 """Gives the command that reports on runs into a folder with a statistic."""
@@ -93,10 +93,10 @@ def judge_claims(runs: Sequence[Run]) -> list[dict[str, Any]]:
 def write_claims(runs: Sequence[Run], out: Path) -> list[dict[str, Any]]:
     """Judge the claims and write them as claims.json and claims.md."""
     judged = judge_claims(runs)
-    (out / "claims.json").write_text(json.dumps(judged, indent=2) + "\n", "utf-8")
+    write_output(out / "claims.json", f"{json.dumps(judged, indent=2)}\n".encode())
     lines = ["| claim | ours | status |", "|---|---|---|"]
     lines += [f"| {entry['domain']}: {entry['text']} | {entry['ours']} | {entry['status']} |" for entry in judged]
-    (out / "claims.md").write_text("\n".join(lines) + "\n", "utf-8")
+    write_output(out / "claims.md", "\n".join([*lines, ""]).encode())
     return judged
 
 
@@ -107,5 +107,5 @@ def write_pass_rates(runs: Sequence[Run], out: Path) -> dict[str, Any]:
         if has_rates(members):
             rates, gains = measure_rates(members), measure_gains(members)
             by_domain[domain] = rates_json(rates, gains)
-            (out / domain / "rates.md").write_text(rates_markdown(rates, gains), "utf-8")
+            write_output(out / domain / "rates.md", rates_markdown(rates, gains).encode())
     return by_domain

@@ -6,6 +6,11 @@ MAX_EPISODES = 10_000
 """Episodes of a trial. A chunk of 128 such trials takes about 150 MB."""
 MAX_SEED = 2**63 - 1
 MAX_WORKERS = 1024
+MAX_LEVELS = 100_000
+"""Angry Birds levels that one command makes or plays."""
+MAX_PORT = 2**16 - 1
+MAX_COUNT = 1_000_000
+"""Of whatever else is counted: rules to print, attempts, agents, restarts."""
 MAX_PARTS = 100_000
 """Parts of a run."""
 MAX_PART_BYTES = 1_000_000_000

@@ -54,7 +54,7 @@ class RunFolder:
             parse_manifest(content)
         except ManifestError as error:
             raise BadSpecError(f"this run cannot be stored: {error}") from error
-        _write(path / MANIFEST, content)
+        write_output(path / MANIFEST, content)
         return cls(path, manifest)
 
     @classmethod
@@ -122,7 +122,8 @@ class RunFolder:
         try:
             write_part(self.part(chunk), rows, self.manifest, chunk)
         except OSError as error:
-            raise _not_written(self.part(chunk), error) from error
+            part = self.part(chunk)
+            raise BadRunError(f"{part} cannot be written ({error.strerror}); finished parts are safe") from error
 
     def read(self) -> pl.DataFrame:
         """All rows there are, in the order of the trials."""
@@ -152,7 +153,7 @@ class RunFolder:
         file = self.path / "principles" / f"{trial.replace('/', '_')}.npz"
         content = io.BytesIO()
         np.savez_compressed(content, allow_pickle=False, **table)
-        _write(file, content.getvalue())
+        write_output(file, content.getvalue())
         return file
 
 
@@ -177,12 +178,9 @@ def make_folder(path: Path) -> None:
         raise BadRunError(f"{path} cannot be written to; use another --out")
 
 
-def _write(path: Path, data: bytes) -> None:
+def write_output(path: Path, data: bytes) -> None:
+    """Write a file, which is then whole or absent, or say in one line why not."""
     try:
         write_whole(path, data)
     except OSError as error:
-        raise _not_written(path, error) from error
-
-
-def _not_written(path: Path, error: OSError) -> BadRunError:
-    return BadRunError(f"{path} cannot be written ({error.strerror}); finished parts are safe")
+        raise BadRunError(f"{path} cannot be written ({error.strerror}); use another --out") from error

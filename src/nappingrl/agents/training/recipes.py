@@ -11,7 +11,7 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 from nappingrl.agents import zoo
 from nappingrl.agents.training.learning import policy_class
 from nappingrl.agents.training.options import override
-from nappingrl.errors import BadSpecError, check_name
+from nappingrl.errors import BadSpecError, check_name, check_whole
 
 ALGORITHMS = {"ppo": (Discrete, Box), "dqn": (Discrete,), "qrdqn": (Discrete,), "sac": (Box,)}
 """The algorithms, with the action spaces that they can learn in."""
@@ -19,7 +19,7 @@ STEPS = 100_000
 """Training steps without tuned values."""
 SEGMENTS, EVALUATIONS, EVALUATION_EPISODES = 20, 10, 20
 """Checkpoints of a training, its evaluations, and their episodes."""
-MAX_SEED = 2**31
+MAX_STEPS, MAX_SEED = 10**10, 2**31 - 1
 Spaces = tuple[gymnasium.Space[Any], gymnasium.Space[Any]]
 """Of observations and actions."""
 
@@ -41,10 +41,8 @@ def make_recipe(
     observations, _ = spaces
     base, about = _tuned(env_id, algorithm.upper())
     steps = base.get("total_steps", STEPS) if steps is None else steps
-    if steps < 1:
-        raise BadSpecError(f"--steps is {steps}; at least 1 is needed")
-    if not 0 <= seed < MAX_SEED:
-        raise BadSpecError(f"--seed is {seed}; allowed: 0 to {MAX_SEED - 1}")
+    check_whole("--steps", steps, 1, MAX_STEPS)
+    check_whole("--seed", seed, 0, MAX_SEED)
     recipe: dict[str, Any] = {
         "about": about,
         "algorithm": algorithm.upper(),

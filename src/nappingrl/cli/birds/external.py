@@ -5,6 +5,7 @@ import shlex
 import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from nappingrl.cli.argv import line
 from nappingrl.cli.birds.served import Served, print_rates
@@ -13,6 +14,7 @@ from nappingrl.domains.angrybirds.server.pass_rates import pass_rates
 from nappingrl.domains.angrybirds.server.supervise import Patience, Supervised, Supervisor
 from nappingrl.domains.angrybirds.server.trial_plan import Plan, read_trials
 from nappingrl.errors import BadRunError, BadSpecError
+from nappingrl.trials.limits import MAX_COUNT, MAX_LEVELS
 from nappingrl.trials.science_birds import external_trial
 from nappingrl.trials.store import make_folder
 
@@ -40,12 +42,13 @@ class External(Served):
     restarts: int = 3
     """Maximum number of restarts."""
 
-    decided_by_trials = (*Served.decided_by_trials, "count")
+    bounds: ClassVar = {**Served.bounds, "count": (1, MAX_LEVELS), "restarts": (0, MAX_COUNT)}
+    decided_by_trials: ClassVar = (*Served.decided_by_trials, "count")
 
     def __call__(self) -> None:
         """Play, then write the runs and the summary."""
-        patience = Patience(self.timeout, self.restarts)
         self._check()
+        patience = Patience(self.timeout, self.restarts)
         make_world = self._make_world()
         words = self._words()
         supervisor = Supervisor(
@@ -63,8 +66,10 @@ class External(Served):
 
     def _check(self) -> None:
         super()._check()
-        if self.count < 1:
-            raise BadSpecError(f"--count {self.count}; at least 1 trial is needed")
+        if (n_levels := self.count * sum(self._n_levels())) > MAX_LEVELS:
+            raise BadSpecError(
+                f"{self.count} trials have {n_levels} levels; at most {MAX_LEVELS}: give a smaller --count"
+            )
         if self.port == 0 and "{port}" not in self.command:
             raise BadSpecError("--port 0 takes any free port, so the agent must be told: put {port} in --command")
         if self.out.is_dir() and any(path.is_file() for path in self.out.rglob("*")):

@@ -14,7 +14,8 @@ from nappingrl.domains.angrybirds.novelties import NOVELTIES, make_change
 from nappingrl.domains.angrybirds.physics.scene import Level, Scene
 from nappingrl.domains.angrybirds.physics.world import World
 from nappingrl.domains.angrybirds.pictures.sheet import contact_sheet
-from nappingrl.errors import BadSpecError, check_name
+from nappingrl.errors import BadSpecError, check_name, check_whole
+from nappingrl.trials.limits import MAX_LEVELS, MAX_SEED
 from nappingrl.trials.store import make_folder
 
 MAX_PICTURES = 200
@@ -48,11 +49,9 @@ class Levels:
     def __call__(self) -> None:
         """Make the levels and print where they are."""
         check_name("template", self.template, ("all", *TEMPLATES))
-        if self.count < 1 or self.number < 0:
-            raise BadSpecError(
-                f"--count {self.count}, --number {self.number}; allowed: --count 1, 2, ..., --number 0, ..."
-            )
         templates = list(TEMPLATES) if self.template == "all" else [self.template]
+        check_whole("--count", self.count, 1, MAX_LEVELS // len(templates))
+        check_whole("--number", self.number, 0, MAX_SEED)
         levels = [(name, make_level(name, self.number + i)) for name in templates for i in range(self.count)]
         if self.out.suffix.lower() == ".png":
             self._draw(levels)

@@ -20,8 +20,9 @@ from nappingrl.domains.angrybirds.play.play import HAND_KEYS, KEYS
 from nappingrl.domains.angrybirds.play.play import Play as Played
 from nappingrl.domains.angrybirds.play.record import Recorder, make_recorder
 from nappingrl.domains.angrybirds.play.window import Window
-from nappingrl.errors import BadSpecError, check_name
+from nappingrl.errors import BadSpecError, check_name, check_whole
 from nappingrl.registry import agents
+from nappingrl.trials.limits import MAX_LEVELS, MAX_SEED
 
 DEFAULT_TEMPLATE = "bone"
 PREFIX = "angrybirds-"
@@ -93,15 +94,14 @@ class Play:
                 raise BadSpecError("both level files and --template or --number; give one of them")
             read = [levels.read(file) for file in self.files]
             return lambda i: read[i % len(read)]
-        if self.number < 0:
-            raise BadSpecError(f"--number {self.number} is negative; allowed: 0, 1, 2, ...")
+        check_whole("--number", self.number, 0, MAX_SEED)
         default = self.novelty if self.novelty in TEMPLATES else DEFAULT_TEMPLATE
         template = check_name("template", self.template or default, TEMPLATES)
         return lambda i: make_level(template, self.number + i)
 
     def _agent(self) -> Autoplay | None:
-        if self.levels < 0 or self.seed < 0:
-            raise BadSpecError(f"--levels {self.levels}, --seed {self.seed}; allowed: 0, 1, 2, ...")
+        check_whole("--levels", self.levels, 0, MAX_LEVELS)
+        check_whole("--seed", self.seed, 0, MAX_SEED)
         if not self.agent:
             return None
         scripted = [name.removeprefix(PREFIX) for name in agents.names() if name.startswith(PREFIX)]

@@ -15,6 +15,7 @@ from nappingrl.domains.angrybirds.server.results import Episode
 from nappingrl.domains.angrybirds.server.server import serve
 from nappingrl.domains.angrybirds.server.trial_plan import Plan, one_trial, read_trials
 from nappingrl.errors import BadRunError
+from nappingrl.trials.limits import MAX_COUNT, MAX_PORT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +42,10 @@ class Serve(Served):
     observer_port: int | None = None
     """Port for observers, which cannot play. Default: none."""
 
-    counts: ClassVar = (*Served.counts, "attempts", "report_step", "agents")
+    bounds: ClassVar = {
+        **Served.bounds, "attempts": (0, MAX_COUNT), "report_step": (0, MAX_COUNT), "agents": (0, MAX_COUNT),
+        "observer_port": (0, MAX_PORT),
+    }  # fmt: skip
     decided_by_trials: ClassVar = (*Served.decided_by_trials, "attempts", "selectable", "report_step")
 
     def __call__(self) -> None:

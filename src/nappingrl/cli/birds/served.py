@@ -1,6 +1,6 @@
 """Options and output that `napping birds serve` and `napping birds external` share."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import ClassVar
@@ -14,7 +14,8 @@ from nappingrl.domains.angrybirds.server.game import MakeWorld
 from nappingrl.domains.angrybirds.server.pass_rates import pass_rates
 from nappingrl.domains.angrybirds.server.results import Episode
 from nappingrl.domains.angrybirds.server.server import Settings
-from nappingrl.errors import BadSpecError
+from nappingrl.errors import BadSpecError, check_whole
+from nappingrl.trials.limits import MAX_EPISODES, MAX_PORT, MAX_SEED
 from nappingrl.trials.science_birds import write_runs
 
 DEFAULT_LEVELS = 40
@@ -48,16 +49,18 @@ class Served:
     json: bool = False
     """Print a single machine-readable object."""
 
-    counts: ClassVar[tuple[str, ...]] = ("levels", "novel_levels", "seed")
-    """Options that must not be negative."""
+    bounds: ClassVar[Mapping[str, tuple[int, int]]] = {
+        "levels": (0, MAX_EPISODES), "novel_levels": (0, MAX_EPISODES), "seed": (0, MAX_SEED), "port": (0, MAX_PORT),
+    }  # fmt: skip
+    """The least and the greatest value of options that are whole numbers."""
     decided_by_trials: ClassVar[tuple[str, ...]] = ("levels", "novel_levels", "informed")
     """Options that conflict with --trials."""
 
     def _check(self) -> None:
         """Refuse contradictory options before anything is written."""
-        for name in self.counts:
-            if (value := getattr(self, name)) < 0:
-                raise BadSpecError(f"{flag(name)} {value} is negative; allowed: 0, 1, 2, ...")
+        for name, (least, most) in self.bounds.items():
+            if (value := getattr(self, name)) is not None:
+                check_whole(flag(name), value, least, most)
         if self.trials is not None:
             given = [field.name for field in fields(self) if is_given(self, field)]
             if conflicts := [flag(name) for name in self.decided_by_trials if name in given]:

@@ -1,5 +1,6 @@
 """The canvas of all figures: sizes, fonts, legends, intervals."""
 
+import io
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from nappingrl.errors import BadSpecError, MissingExtraError
 from nappingrl.report.looks import Look
 from nappingrl.report.runs import Run
-from nappingrl.trials.store import make_folder
+from nappingrl.trials.store import make_folder, write_output
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,8 +66,10 @@ def save(canvas: "Canvas", path: Path, dpi: int = DPI) -> Path:
         raise BadSpecError(f"{path} does not end in one of {', '.join(SUFFIXES)}; a figure is written as its name ends")
     make_folder(path.parent)
     settle(canvas)
+    content = io.BytesIO()
     with style():
-        canvas.savefig(path, dpi=dpi)
+        canvas.savefig(content, dpi=dpi, format=path.suffix[1:].lower())
+    write_output(path, content.getvalue())
     return path
 
 

@@ -19,7 +19,7 @@ from nappingrl.report.page.rules import TrialRules, find_rules, rules_section
 from nappingrl.report.page.summary import rerun_section, summary_section
 from nappingrl.report.runs import Run, check_one_domain, label_runs
 from nappingrl.report.table import Result, summarise_runs
-from nappingrl.trials.store import make_folder
+from nappingrl.trials.store import make_folder, write_output
 
 __all__ = ["PAGE", "PICTURE", "Content", "write_page", "write_report"]
 
@@ -136,7 +136,7 @@ def write_page(path: Path, content: Content) -> Path:
     page = _assemble(_title(content.runs), sections, json.dumps(data, separators=(",", ":")), plotly)
     if (size := len(page.encode())) >= MAX_BYTES:
         raise BadRunError(f"the page would have {size / 1e6:.1f} MB, allowed: {MAX_BYTES / 1e6:.0f}; give fewer runs")
-    path.write_text(page, encoding="utf-8", newline="\n")
+    write_output(path, page.encode())
     return path
 
 

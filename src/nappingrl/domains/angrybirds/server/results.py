@@ -9,6 +9,7 @@ from threading import Lock
 from nappingrl.domains.angrybirds.server.harness import Entry
 from nappingrl.domains.angrybirds.server.protocol import Likelihood
 from nappingrl.errors import BadRunError
+from nappingrl.files import defuse
 
 EVALUATION_FILE, LIKELIHOOD_FILE, DESCRIPTION_FILE = "EvaluationData.csv", "Likelihood.csv", "Description.csv"
 _PLACE = ("trial", "levelName", "playStatus", "informed", "novelty")
@@ -118,7 +119,8 @@ class Journal:
             return
         self._folder.mkdir(parents=True, exist_ok=True)
         with (self._folder / name).open("a", encoding="utf-8", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerow(row)
+            cells = [defuse(cell) if isinstance(cell, str) else cell for cell in row]
+            csv.writer(file, lineterminator="\n").writerow(cells)
 
 
 def place_of(entry: Entry | None) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from nappingrl.errors import BadSpecError
 
 LOG_FILE = "agent.log"
 TICK = 0.05
+MAX_SECONDS = 10**7
 """Seconds between two checks of the agent."""
 MOST_LINES = 20
 """Lines of the server shown per start, so that an agent that keeps connecting cannot flood the terminal."""
@@ -42,8 +43,8 @@ class Patience:
     """Seconds for an agent that has finished or hung up to exit."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.seconds < float("inf"):
-            raise BadSpecError(f"--timeout {self.seconds:g}; allowed: seconds above 0")
+        if not 0 < self.seconds <= MAX_SECONDS:
+            raise BadSpecError(f"--timeout {self.seconds:g}; allowed: seconds above 0 and up to {MAX_SECONDS}")
         if self.restarts < 0:
             raise BadSpecError(f"--restarts {self.restarts} is negative; allowed: 0, 1, 2, ...")
 

@@ -163,6 +163,6 @@ def test_without_trial_it_is_the_median_one_and_stored_ones_beside_it(capsys: py
     assert means["trial"][int(order[1])] in text[:first]
     assert "Read from principles/" in text[first:]
     Path("a/principles").joinpath(means["trial"][int(order[0])].replace("/", "_") + ".npz").write_bytes(b"x")
-    assert "cannot be read; delete it" in refused(capsys, "a")
+    assert "it is no zip, or a damaged one" in refused(capsys, "a")
     main(["report", "a", "--trial", "none"])
     assert "No rules: not asked for (--trial none)." in Path("a/report.html").read_text()

@@ -147,7 +147,7 @@ def test_options_reach_the_manifest(run_short: Callable[..., Done], options: tup
         (("--detector", "rolling"), ("unknown detector 'rolling'", "Did you mean 'rolling-mean'?")),
         (("--trials", "0"), ("trials 0", "from 1 to 10000000")),
         (("--trials", "-2"), ("trials -2", "from 1 to 10000000")),
-        (("--workers", "-1"), ("workers -1", "from 1 to 1024")),
+        (("--workers", "-1"), ("workers -1", "from 0 to 1024")),
         (("--strength", "0"), ("strength 0", "(0, 1]")),
         (("--strength", "nan"), ("strength nan", "(0, 1]")),
         (("--seed", "-1"), ("seed -1",)),

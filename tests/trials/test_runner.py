@@ -133,7 +133,7 @@ def test_an_unknown_domain_is_named_as_such(agent: Agent) -> None:
 
 
 def test_no_workers_are_refused(agent: Agent) -> None:
-    with pytest.raises(BadSpecError, match="0 workers asked for; at least 1"):
+    with pytest.raises(BadSpecError, match="workers 0 is not a whole number from 1 to 1024"):
         nappingrl.run("cartpole", agent, workers=0, **TINY)
 
 

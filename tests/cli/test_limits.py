@@ -11,7 +11,7 @@ from nappingrl.agents.base import Agent
 from nappingrl.errors import BadSpecError
 from nappingrl.trials.limits import MAX_TRIALS
 
-HUGE = ("-1", str(10**12), str(10**30), "9" * 5000)
+HUGE = ("-1", str(10**12), str(10**30))
 COMMANDS = {
     ("run", "cartpole"): ("trials", "seed", "workers"),
     ("paper", "--out", "p"): ("seed", "workers"),
@@ -38,15 +38,14 @@ def test_numbers_out_of_range_are_refused(napping: Napping, words: tuple[str, ..
     done = napping(*words, f"--{option}={value}")
     assert done.status == 2
     assert done.out == ""
-    if not done.err.startswith("╭"):  # tyro's own complaint: too many digits for a number
-        assert done.err.count("\n") == 1, done.err
-        assert done.err.startswith("napping: ")
-        assert option.replace("-", "") in done.err.replace("-", "").replace("_", "") or "level" in done.err
-    assert len(done.err) < 2500
+    assert done.err.count("\n") == 1, done.err
+    assert done.err.startswith("napping: ")
+    assert option.replace("-", "") in done.err.replace("-", "").replace("_", "")
+    assert len(done.err) < 300
     assert not list(Path.cwd().iterdir()), "nothing is left behind"
 
 
-@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "", "0", "x", "1e400"])
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "", "0", "x", "1e400", "9" * 5000])
 def test_texts_that_are_no_number_of_seconds(napping: Napping, value: str) -> None:
     done = napping("birds", "external", "--command", "true", "--out", "o", f"--timeout={value}")
     assert done.status == 2

@@ -1,6 +1,7 @@
 """Runs in other formats, read back by their own readers."""
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -8,7 +9,7 @@ import pytest
 
 import nappingrl
 from nappingrl.agents.base import Agent
-from nappingrl.errors import UnknownNameError
+from nappingrl.errors import BadRunError, UnknownNameError
 from nappingrl.report.export import WSU_COLUMNS, export
 from nappingrl.report.runs import Run
 
@@ -60,3 +61,30 @@ def test_tensorboard_reads_the_scalars(run: Run, tmp_path: Path) -> None:
 def test_unknown_format(run: Run, tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="Did you mean 'monitor'"):
         export(run, "monitr", tmp_path / "out")
+
+
+def test_text_cells_are_no_formulas(run: Run, tmp_path: Path) -> None:
+    evil = ["=HYPERLINK(1)", "+1+1", "-2+3", "@SUM(1)", "\tx", "\rx", "-99.3", "plain"]
+    rows = pl.concat([run.rows[:1]] * len(evil)).with_columns(novelty=pl.Series(evil))
+    (file,) = export(replace(run, rows=rows), "wsu", tmp_path / "out")
+    with file.open(newline="") as stream:
+        lines = list(csv.DictReader(stream))
+    assert [line["novelty_level"] for line in lines] == [*(f"'{text}" for text in evil[:6]), "-99.3", "plain"]
+    assert [float(line["performance"]) for line in lines] == [float(lines[0]["performance"])] * len(evil)
+
+
+@pytest.mark.parametrize("domain", ["/tmp/evil", "../../evil", "..", "a\\b", "C:\\evil", "x" * 5000])
+def test_nothing_is_written_outside_of_the_folder(run: Run, tmp_path: Path, domain: str) -> None:
+    pytest.importorskip("tensorboard")
+    manifest = replace(run.manifest, spec=run.spec | {"domain": domain})
+    (folder,) = export(replace(run, manifest=manifest), "tensorboard", tmp_path / "out")
+    assert folder.parent == tmp_path / "out"
+    assert list(folder.iterdir())
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_monitor_files_of_two_runs_are_never_mixed(run: Run, tmp_path: Path) -> None:
+    export(run, "monitor", tmp_path)
+    export(run, "monitor", tmp_path)
+    with pytest.raises(BadRunError, match=r"holds 1\.monitor\.csv of another run; use another --out"):
+        export(replace(run, rows=run.rows.filter(pl.col("number") == 0)), "monitor", tmp_path)

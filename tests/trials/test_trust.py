@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 import nappingrl

@@ -255,5 +255,5 @@ def test_training_mistakes(tmp_path: Path) -> None:
         train("Pendulum-v2", "sac", tmp_path)
     with pytest.raises(UnknownNameError, match="Did you mean 'ppo-strong'"):
         train("mountaincar", "ppo-stron", tmp_path)
-    with pytest.raises(BadSpecError, match="--steps is 0"):
+    with pytest.raises(BadSpecError, match="--steps 0 is not"):
         train("cartpole", "ppo", tmp_path, total_steps=0)

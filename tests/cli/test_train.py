@@ -64,7 +64,7 @@ def test_train_mistakes(napping: Napping, fatal: Path, monkeypatch: pytest.Monke
     assert_refused(napping("train", "--env", "CartPole-v1", "--algorithm", "a2c"), "unknown algorithm 'a2c'")
     assert_refused(napping("train", "--env", "CartPole-v1", "--option", "gama=1"), "Did you mean 'gamma'")
     assert_refused(napping("train", "--env", "CartPole-v1", "--option", "gamma"), "NAME=VALUE")
-    assert_refused(napping("train", "--env", "CartPole-v1", "--steps", "0"), "--steps is 0")
+    assert_refused(napping("train", "--env", "CartPole-v1", "--steps", "0"), "--steps 0 is not")
     assert_refused(napping("train", "--env", "fatal:Endless-v0"), "no time limit")
     assert not list(Path().iterdir())
 

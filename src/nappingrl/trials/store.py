@@ -1,6 +1,7 @@
 """Runs on disk: a folder with manifest.json and one parquet part per chunk of trials."""
 
 import io
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator

@@ -36,7 +36,7 @@ def tampered(napping: Napping, agent_zip: Path, monkeypatch: pytest.MonkeyPatch)
         manifest["spec"][field] = value
         file.write_text(json.dumps(manifest))
         folder = RunFolder.open(Path("r"))
-        spec = folder.manifest.run_spec
+        spec = folder.manifest.record
         ids = dict(zip(rows["trial"].unique(maintain_order=True), spec.trial_ids((spec.novelty, i) for i in range(3)),
                        strict=True))  # fmt: skip
         folder.write(

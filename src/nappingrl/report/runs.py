@@ -191,7 +191,7 @@ class Run:
         from nappingrl.trials.runner import check_trust
 
         try:
-            check_trust(self.manifest.run_spec, self.envs, self.path)
+            check_trust(self.manifest, self.envs, self.path)
         except BadRunError as error:
             return str(error)
         return ""
@@ -200,7 +200,7 @@ class Run:
         """The principles of one of its trials (`Replayed.table`, or a stored table) as readable rules."""
         from nappingrl.trials.runner import check_trust, readable_rules
 
-        check_trust(self.manifest.run_spec, self.envs, self.path)
+        check_trust(self.manifest, self.envs, self.path)
         return readable_rules(self.domain, table)
 
     def _folder(self) -> RunFolder:
@@ -343,7 +343,7 @@ def run(
         >>> frozen.rows["episode"].to_list()
         [-1, 0, -1, 0]
     """
-    from nappingrl.trials.runner import run_trials
+    from nappingrl.trials.runner import module_ids, run_trials
 
     for name in unknown:
         check_name("argument of nappingrl.run", name, _ARGUMENTS)
@@ -353,7 +353,7 @@ def run(
     }  # fmt: skip
     path = None if out is None else Path(out)
     manifest, rows = run_trials(domain, agent, method, spec, path, workers, on_progress, executor, address)
-    return Run(manifest, rows, path, envs=tuple(manifest.run_spec.module_ids))
+    return Run(manifest, rows, path, envs=tuple(module_ids(manifest)))
 
 
 _ARGUMENTS = [name for name in signature(run).parameters if name != "unknown"]

@@ -14,7 +14,7 @@ from nappingrl.files import UnusableFileError, read_file
 from nappingrl.registry import ROLES
 from nappingrl.trials.limits import MAX_EPISODES, MAX_MANIFEST_BYTES, MAX_NAMES, MAX_PARTS, MAX_TRIALS
 from nappingrl.trials.protocol import phases
-from nappingrl.trials.spec import RunSpec, Text
+from nappingrl.trials.spec_record import RunRecord, Text
 
 MANIFEST = "manifest.json"
 Texts = Annotated[list[Text], Meta(max_length=MAX_NAMES)]
@@ -63,9 +63,9 @@ class Manifest:
         return -(-self.n_trials // self.chunk)
 
     @property
-    def run_spec(self) -> RunSpec:
+    def record(self) -> RunRecord:
         """The spec as a record."""
-        return msgspec.convert(self.spec, RunSpec)
+        return msgspec.convert(self.spec, RunRecord)
 
     @property
     def identity(self) -> str:
@@ -104,10 +104,10 @@ def parse_manifest(content: bytes) -> Manifest:
 
 def _check(manifest: Manifest) -> None:
     """Check what the types cannot."""
-    for name in (one.name for one in fields(RunSpec)):
+    for name in (one.name for one in fields(RunRecord)):
         if name not in manifest.spec:
             raise ManifestError(f"its spec has no '{name}'")
-    spec = manifest.run_spec
+    spec = manifest.record
     msgspec.convert(spec.options, dict[Text, Text | int | float | bool | None])
     n_episodes = sum(count for _, count in phases(spec.protocol))
     if n_episodes != manifest.n_episodes:

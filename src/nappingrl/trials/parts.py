@@ -10,7 +10,7 @@ from nappingrl.errors import BadRunError
 from nappingrl.files import UnusableFileError, read_file, write_whole
 from nappingrl.trials.limits import MAX_PART_BYTES
 from nappingrl.trials.manifest_record import Manifest
-from nappingrl.trials.spec import GAME
+from nappingrl.trials.spec_record import GAME
 
 _RUN, _PART = "nappingrl.run", "nappingrl.part"
 COLUMNS: dict[str, type[pl.DataType]] = {
@@ -89,7 +89,7 @@ def _check_columns(rows: pl.DataFrame, manifest: Manifest) -> None:
 
 def _check_trials(rows: pl.DataFrame, manifest: Manifest, chunk: int) -> None:
     """Check that the rows are those of the trials that the spec demands, whole and in order."""
-    spec, start, n_trials = manifest.run_spec, chunk * manifest.chunk, _n_trials(manifest, chunk)
+    spec, start, n_trials = manifest.record, chunk * manifest.chunk, _n_trials(manifest, chunk)
     found = rows.group_by(pl.col("trial").rle_id().alias("place"), maintain_order=True).agg(
         pl.col("trial", "novelty", "number").first(),
         pl.struct("novelty", "number").n_unique().alias("draws"),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import polars as pl
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
@@ -96,8 +97,8 @@ def replay(folder: RunFolder, trial: str, envs: Collection[str] = ()) -> Replaye
 
     `envs` are the environments module:id that the caller trusts: the manifest alone does not get a module imported.
     """
-    spec = folder.manifest.run_spec
-    check_trust(spec, envs, folder.path)
+    check_trust(folder.manifest, envs, folder.path)
+    spec = msgspec.convert(folder.manifest.spec, RunSpec)
     index = spec.find_trial(trial)
     if index is None:
         example = spec.trial_specs(0, 1)[0].id
@@ -115,9 +116,14 @@ def replay(folder: RunFolder, trial: str, envs: Collection[str] = ()) -> Replaye
     return Replayed(found.id, rows, table, engine.method.describe(0), rows.equals(stored))
 
 
-def check_trust(spec: RunSpec, envs: Collection[str], path: Path | None) -> None:
-    """BadRunError where a spec from a file names modules that the caller does not."""
-    if unknown := [name for name in spec.module_ids if name not in envs]:
+def module_ids(manifest: Manifest) -> list[str]:
+    """The environments module:id that a run names."""
+    return msgspec.convert(manifest.spec, RunSpec).module_ids
+
+
+def check_trust(manifest: Manifest, envs: Collection[str], path: Path | None) -> None:
+    """BadRunError where a manifest from a file names modules that the caller does not."""
+    if unknown := [name for name in module_ids(manifest) if name not in envs]:
         modules = ", ".join(name.rpartition(":")[0] or "?" for name in unknown)
         raise BadRunError(
             f"{path or 'this run'} names {', '.join(unknown)}, which imports {modules}; if you trust that code, "

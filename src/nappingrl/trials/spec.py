@@ -2,51 +2,28 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Annotated, Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
-from msgspec import Meta
 
 from nappingrl.adaptation import AdaptationSpec
 from nappingrl.agents.zoo import agent_names
 from nappingrl.domains import find_domain, imports_module
 from nappingrl.errors import BadSpecError, check_whole
 from nappingrl.novelties.novelty import Novelty
-from nappingrl.trials.limits import MAX_NAMES, MAX_SEED, MAX_TEXT, MAX_TRIALS
+from nappingrl.trials.limits import MAX_SEED, MAX_TEXT, MAX_TRIALS
 from nappingrl.trials.protocol import RETURN, episode_counts, phases
+from nappingrl.trials.spec_record import RunRecord, Text
 from nappingrl.types import DomainSpec
 
-GAME = "game-"
-"""Takes the place of the options' hash in the id of a trial that an external agent played."""
-Text = Annotated[str, Meta(max_length=MAX_TEXT, pattern=r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]*\Z")]
-"""One line of text without control characters."""
 _NUMBER = re.compile("0|[1-9][0-9]{0,17}")
 
 
 @dataclass(frozen=True, slots=True)
-class RunSpec:
-    """One agent and one method in one domain. Empty names mean: the domain's default."""
-
-    domain: Text
-    agent: Text = ""
-    method: Text = "napping"
-    novelty: Text = ""
-    """A name, "all" (trials of each) or "none" (nothing changes: a control)."""
-    trials: Annotated[int, Meta(ge=1, le=MAX_TRIALS)] = 100
-    seed: Annotated[int, Meta(ge=0, le=MAX_SEED)] = 0
-    strength: Annotated[float, Meta(gt=0, le=1)] = 1.0
-    score: Text = ""
-    detector: Text = ""
-    protocol: Text = "paper"
-    """"paper" = the paper's in this domain (40+40 episodes), any PRE+POST such as 10+40, LEAST..MOST+POST, or
-    "return" = 40+40+40+40: before the novelty, after it, the original domain again, and the novelty again."""
-    options: Annotated[dict[str, Any], Meta(max_length=MAX_NAMES)] = field(default_factory=dict)
-    """Options of the method, such as NAPPING's `rule` and `space`."""
-    guard: bool = False
-    """Whether the frozen agent takes over where adaptation does not pay."""
+class RunSpec(RunRecord):
+    """A run that can be completed, and split into trials."""
 
     def complete(self) -> "RunSpec":
         """Checked, with every default filled in."""
@@ -98,23 +75,10 @@ class RunSpec:
         return len(self.novelty_names) * self.trials
 
     @property
-    def n_before(self) -> int:
-        """The greatest number of episodes before the novelty."""
-        return episode_counts(self.protocol)[1]
-
-    @property
     def module_ids(self) -> list[str]:
         """Environments named as module:id, in place of the domain or in the novelty: finding one imports its module."""
         others = [text.partition("=")[2] or text for text in self.novelty.split(";")]
         return [name.strip() for name in (self.domain, *others) if imports_module(name)]
-
-    def trial_ids(self, trials: Iterable[tuple[str, int]]) -> list[str]:
-        """Ids of the trials with these novelties and numbers: domain/agent/method/novelty/seed/number-options."""
-        agent, options = self.agent.replace("\\", "/").rsplit("/", 1)[-1], options_hash(self)
-        return [
-            f"{self.domain}/{agent}/{self.method}/{novelty}/{self.seed}/{number}-{options}"
-            for novelty, number in trials
-        ]
 
     def find_trial(self, text: str) -> int | None:
         """The place of the trial with this id or number (the first one's of several novelties); None: it has none."""
@@ -184,10 +148,3 @@ def _check_text(name: str, value: object) -> None:
         raise BadSpecError(
             f"{name} is {value!a:.60}; allowed: a line of at most {MAX_TEXT} characters without control characters"
         ) from None
-
-
-def options_hash(run: RunSpec) -> str:
-    """Eight letters that differ where any option of the run differs that the id does not name."""
-    names = ("strength", "score", "detector", "protocol", "options", "guard")
-    stated = {name: getattr(run, name) for name in names if getattr(run, name)}
-    return hashlib.sha256(msgspec.json.encode(stated, order="sorted")).hexdigest()[:8]

@@ -54,6 +54,17 @@ def test_ctrl_c_while_kernels_are_compiled_is_no_traceback(tmp_path: Path) -> No
 
 
 @LINUX
+def test_sigterm_stops_a_training_that_writes_nothing(tmp_path: Path) -> None:
+    pytest.importorskip("stable_baselines3")
+    with started("train", "cartpole", "ppo", "--tensorboard", "curves", cwd=tmp_path) as process:
+        wait_for(lambda: list(tmp_path.glob("curves/**/*tfevents*")), process)  # it has begun
+        status, out, err = stop(process, signal.SIGTERM)
+    assert (status, out) == (143, "")
+    assert re.fullmatch(r"napping: stopped.* Start again with: napping train cartpole ppo --tensorboard curves\n", err)
+    assert not list(tmp_path.rglob("*.npz"))
+
+
+@LINUX
 def test_a_command_started_with_nohup_stays(tmp_path: Path) -> None:
     def ignore() -> None:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)

@@ -186,13 +186,14 @@ def test_serve_a_trial_with_a_novelty(serve: Callable[..., Served], napping: Nap
     assert json.loads(report.out)["runs"]["o/run"]["mean"] == [0.0, 0.0, 0.0]
 
 
-def test_ctrl_c_writes_what_there_is(serve: Callable[..., Served]) -> None:
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
+def test_a_signal_writes_what_there_is(serve: Callable[..., Served], number: int, status: int) -> None:
     served = serve("--levels", "3", "--out", "o", "--host", "0.0.0.0")
     play_to_the_end(served.port, agent_id=1)
     assert play_to_the_end(served.port, agent_id=2, n_levels=1)[-1] is State.LOST
-    served.process.send_signal(signal.SIGINT)
+    served.process.send_signal(number)
     done = served.end()
-    assert done.status == 0
+    assert done.status == status
     assert "warning: 0.0.0.0 exposes the server" in done.err
     assert re.search(r"before +4 +0 +0.00 +4", done.out)
     assert "results: o/EvaluationData.csv   next: napping report o/run\n" in done.out

@@ -46,7 +46,7 @@ class Victim:
     program: tuple[str, ...] = NAPPING
     workers: int = 1
     ignored: tuple[str, ...] = ()
-    """Files that depend on the clock."""
+    """Patterns of files that depend on the clock, or that a killed process was writing outside of a run's folder."""
     moments: tuple[str, ...] = ("boundary", "middle", "start", "middle", "boundary", "middle")
     """When signals are sent, in turn."""
     first: Callable[[Path], None] | None = None
@@ -176,8 +176,9 @@ def run_alone(victim: Victim, folder: Path) -> Pace:
 
 def contents(victim: Victim, folder: Path) -> dict[str, str]:
     """The hash of every file that the command left, by path."""
-    files = (path for path in (folder / "out").rglob("*") if path.is_file() and path.name not in victim.ignored)
-    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    files = (path for path in (folder / "out").rglob("*") if path.is_file())
+    kept = (path for path in files if not any(path.match(pattern) for pattern in victim.ignored))
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in kept}
 
 
 def wait_for_moment(running: Running, when: str, pace: Pace, draw: random.Random) -> bool:
@@ -318,11 +319,11 @@ VICTIMS = (
     _run("angrybirds", "naive", "frozen", 1280, "0+1", 1),
     Victim(
         "train", ("train", "cartpole", "ppo", "--steps", "512"), ("cartpole-ppo.npz", "cartpole-ppo.json"),
-        moments=("boundary", "any time"), first=_earlier_agent, check=_usable_agent,
+        ignored=("*.tmp",), moments=("boundary", "any time"), first=_earlier_agent, check=_usable_agent,
     ),
     Victim(
         "paper", ("paper", "--domains", "cartpole"), ("runs/*/part-*.parquet", "figures/*.png", "*/report.html"),
-        ("-P", small_paper.__file__), ignored=("seconds.json",), workers=2,
+        ("-P", small_paper.__file__), ignored=("seconds.json*",), workers=2,
     ),
 )  # fmt: skip
 
@@ -336,7 +337,7 @@ def attack(budget: float, seed: int) -> Outcome:
             kills = max(1, round(KILLS * budget))
             here = harass(victim, Path(folder, str(number)), kills, seed, outcome)
             outcome.notes.append(f"{victim.name}: " + ", ".join(f"{n} {where}" for where, n in sorted(here.items())))
-            landed += here
+            landed += here if victim.first is None else Counter()  # a training has no parts
     inside = sum(n for where, n in landed.items() if where.endswith(AFTER_FIRST))
     outcome.notes.append(f"{inside} of {landed.total()} signals landed after the first finished part")
     if budget >= 1 and inside < NEEDED:

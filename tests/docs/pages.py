@@ -11,7 +11,7 @@ from markdown_it.token import Token
 from nappingrl.cli.argv import COMMANDS
 
 ROOT = Path(__file__).parents[2]
-FRONT = ("README.md", "CONTRIBUTING.md", "benchmarks/README.md")
+FRONT = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "benchmarks/README.md")
 PAGES = [*(ROOT / name for name in FRONT), *sorted((ROOT / "docs").rglob("*.md"))]
 COMMAND = re.compile(r"(?:\$ )?((?:napping|make) .+|python (?:benchmarks|tests)/.+)")
 MENTION = re.compile(

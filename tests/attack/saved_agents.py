@@ -106,9 +106,10 @@ def edit_option(saved: Saved, random: Generator) -> None:
     """Give a method option any value."""
     from nappingrl.registry import methods
 
-    method = saved.settings["config"]["method"]
-    names = [*methods.get(method).options, "model", "self"] if method in methods.names() else ["x"]
-    saved.settings["config"]["options"][names[random.integers(len(names))]] = VALUES[random.integers(len(VALUES))]
+    match saved.settings:
+        case {"config": {"method": str(method), "options": dict(options)}}:  # not edited before
+            names = [*methods.get(method).options, "model", "self"] if method in methods.names() else ["x"]
+            options[names[random.integers(len(names))]] = VALUES[random.integers(len(VALUES))]
 
 
 # ------------------------------------------------------------------------------------------------------------- arrays

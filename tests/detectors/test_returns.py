@@ -126,6 +126,20 @@ def test_adwin_remembers_more_episodes_than_it_had_room_for() -> None:
     assert detector.state()["_history"].shape[1] >= 100
 
 
+@needs_river
+def test_adwin_drops_the_older_half_of_a_full_history_and_still_alarms(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nappingrl.detectors.adwin.MAX_HISTORY", 80)
+    detector, loaded = Adwin(1), Adwin(1)
+    usual = np.random.default_rng(1).normal(100.0, 5.0, 500).tolist()
+    assert alarm(detector, usual) == NEVER
+    assert detector.state()["_history"].shape[1] == 80
+    loaded.restore(detector.state())
+    for jumped in range(20):
+        for each in (detector, loaded):
+            each.end_episode(np.array([0]), np.array([150.0]), np.array([500 + jumped]))
+        assert detector.context[0] == loaded.context[0] == (jumped >= 2)
+
+
 def test_adwin_without_river_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "river.drift", None)
     with pytest.raises(MissingExtraError, match=r'^detector adwin needs river: pip install "nappingrl\[detect\]"$'):

@@ -187,6 +187,17 @@ def test_replay_success_replays_the_first_won_episode_for_ever() -> None:
         np.testing.assert_array_equal(again, won)
 
 
+def test_replay_success_does_not_repeat_a_success_that_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nappingrl.methods.controls.MAX_REPLAYED", 6)
+    trials = Trials("replay-success", 100, epsilon=0.5)
+    trials.detected[:] = True
+    long, short = ([trials.step(1, float(t == n - 1), end=t == n - 1) for t in range(n)] for n in (1000, 6))
+    again = [trials.step(1, end=t == 5) for t in range(6)]
+    np.testing.assert_array_equal(again, short)
+    assert (np.array(again) != np.array(long[:6])).any()
+    assert trials.method._actions.shape[1] < 20  # type: ignore[attr-defined]
+
+
 def test_replay_success_keeps_one_list_per_trial() -> None:
     trials = Trials("replay-success", 2, epsilon=1.0)
     trials.detected[:] = True

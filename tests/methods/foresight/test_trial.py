@@ -82,6 +82,19 @@ def test_a_full_episode_is_judged_and_a_mixed_one_is_not() -> None:
     assert trial.policy.returns == [7.0]
 
 
+def test_only_the_latest_returns_count() -> None:
+    trial = make_trial(max_returns=3)
+    for episode in range(0, 900, 3):  # the others were discarded
+        trial.end_episode(episode, float(episode), is_mixed=False)
+    assert sorted(trial.state().original_returns) == [888, 891, 894, 897]
+    enter(trial, 1)
+    trial.plan(CHANGED.see(60, seed=1))
+    assert trial.policy is not None
+    for number in range(50):
+        trial.end_episode(NOW + number, float(number), is_mixed=False)
+    assert trial.policy.returns == [47.0, 48.0, 49.0]
+
+
 def test_a_restored_trial_plans_identically() -> None:
     trial, other = make_trial(), make_trial()
     enter(trial, 1)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from tests.attack.outcome import Outcome
 
-STARTS = 60
-CPU_SECONDS = 3.0
+STARTS = 40
+CPU_SECONDS = 6.0
 """Signals are sent over these first seconds of processor time, which do not depend on the load."""
 PATIENCE = 600.0
 COMMANDS = (
@@ -43,13 +43,13 @@ def attack(budget: float, seed: int) -> Outcome:
 
 
 def _stop(words: list[str], number: int, moment: float, folder: Path, is_cold: bool) -> tuple[int, str]:
-    """Start a command, stop it once it has our handlers and has used that much processor time."""
+    """Start a command, stop it once it has our handlers and has come to the moment."""
     cache = {"NUMBA_CACHE_DIR": str(folder / "kernels")} if is_cold else {}
     command, pipe = [sys.executable, "-m", "nappingrl", *words], subprocess.PIPE
     process = subprocess.Popen(
         command, cwd=folder, env=os.environ | cache, stdout=subprocess.DEVNULL, stderr=pipe, text=True
     )
-    while process.poll() is None and not (_is_ready(process.pid) and _cpu_seconds(process.pid) >= moment):
+    while process.poll() is None and not (_is_ready(process.pid) and _has_come_to(moment, process.pid)):
         time.sleep(0.002)
     process.send_signal(number)
     try:
@@ -66,6 +66,10 @@ def _is_ready(pid: int) -> bool:
     return any(mask >> signal.SIGTERM - 1 & 1 for mask in caught)
 
 
-def _cpu_seconds(pid: int) -> float:
+def _has_come_to(moment: float, pid: int) -> bool:
+    """Whether the process has used that much processor time, or starts workers: then it uses hardly any more."""
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    if children.exists() and children.read_text(encoding="utf-8"):
+        return True
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") >= moment

@@ -121,7 +121,8 @@ def test_another_shape_or_type_is_refused(
         ("config.method", "random"), ("config.method", ["napping"]), ("config.domain", 3), ("config.guard", 1),
         ("config.options", {"model": "x"}), ("config.options", {"n_envs": 3}), ("config.options", {"rule": 0.5}),
         ("config.options", {"layer": 1e308}), ("config.options", []), ("config.score", "typo"),
-        ("config.detector", ""), ("config.own_score", True), ("config.extra", 1), ("contexts", [0, 0]),
+        ("config.detector", ""), ("config.detector", "a\nb"), ("config.domain", "\n"), ("agent.model", "a\u2028b"),
+        ("config.own_score", True), ("config.extra", 1), ("contexts", [0, 0]),
         ("contexts", [-1]), ("contexts", 0), ("episodes", [0.5]), ("episodes", [2**62]), ("returns", [1e308]),
         ("returns", ["0"]), ("names", [[0, "a"], [0, "b"]]), ("names", [[0, "a"], [1, "a"]]), ("names", [["0", "a"]]),
         ("names", {"0": "a"}), ("agent", None), ("agent.model", 7), ("agent.model", "nowhere.zip"),
@@ -163,6 +164,14 @@ def test_members_that_occur_twice_are_refused(saved: dict[str, Saved], tmp_path:
         archive.writestr("adapter.json", "{}")
     with pytest.raises(BadAgentError, match="twice"):
         NappingAgent.load(path)
+
+
+def test_an_agent_that_could_not_be_loaded_is_not_saved(tmp_path: Path) -> None:
+    agent = NappingAgent("ppo", domain="cartpole")
+    agent.switch_to("two\nlines")
+    with pytest.raises(BadSpecError, match=r"the agent cannot be saved: .*names"):
+        agent.save(tmp_path / "a.zip")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_agent_that_could_not_be_loaded_is_not_made() -> None:

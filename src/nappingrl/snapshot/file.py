@@ -28,7 +28,8 @@ MAX_NAMES = 10_000
 """Names of contexts."""
 _SETTINGS, _ARRAYS = "adapter.json", "principles.npz"
 
-Name = Annotated[str, Meta(max_length=200)]
+_ONE_LINE = r"\A[^\x00-\x1f\x7f-\x9f\u2028\u2029]*\Z"
+Name = Annotated[str, Meta(max_length=200, pattern=_ONE_LINE)]
 Context = Annotated[int, Meta(ge=0, le=MAX_COUNT)]
 Episode = Annotated[int, Meta(ge=0, le=MAX_EPISODE)]
 Return = Annotated[float, Meta(ge=-MAX_NUMBER, le=MAX_NUMBER)]
@@ -38,9 +39,9 @@ class SavedModel(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The base model, which the file only names."""
 
     name: Name
-    model: Annotated[str, Meta(max_length=4096)] | None
+    model: Annotated[str, Meta(max_length=4096, pattern=_ONE_LINE)] | None
     """Path, or name of a shipped agent; None: a live model."""
-    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{0,64}$")]
+    sha256: Annotated[str, Meta(pattern=r"\A[0-9a-f]{0,64}\Z")]
 
 
 class SavedConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -90,15 +91,20 @@ def write_saved(path: str | Path, settings: Settings, arrays: dict[str, NDArray[
     """Write the settings and the arrays; returns the path with its suffix."""
     path = Path(path)
     path = path if path.suffix == ".zip" else path.with_name(path.name + ".zip")
+    content = msgspec.json.format(msgspec.json.encode(settings))
+    try:
+        msgspec.json.decode(content, type=Settings)
+    except msgspec.ValidationError as error:
+        raise BadSpecError(f"the agent cannot be saved: {error}") from error
     n_bytes = sum(array.nbytes for array in arrays.values())
     if n_bytes > 0.9 * MAX_SAVED_BYTES:
         raise BadSpecError(f"the agent has learned {n_bytes:,} bytes; at most {MAX_SAVED_BYTES:,} can be saved")
-    content = io.BytesIO()
-    np.savez_compressed(content, allow_pickle=False, **arrays)
+    packed = io.BytesIO()
+    np.savez_compressed(packed, allow_pickle=False, **arrays)
     temporary = path.with_name(path.name + ".tmp")
     with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(_SETTINGS, msgspec.json.format(msgspec.json.encode(settings)))
-        archive.writestr(_ARRAYS, content.getvalue())
+        archive.writestr(_SETTINGS, content)
+        archive.writestr(_ARRAYS, packed.getvalue())
     temporary.replace(path)
     return path
 

@@ -122,7 +122,7 @@ def test_another_shape_or_type_is_refused(
         ("config.options", {"model": "x"}), ("config.options", {"n_envs": 3}), ("config.options", {"rule": 0.5}),
         ("config.options", {"layer": 1e308}), ("config.options", []), ("config.score", "typo"),
         ("config.detector", ""), ("config.detector", "a\nb"), ("config.domain", "\n"), ("agent.model", "a\u2028b"),
-        ("config.own_score", True), ("config.extra", 1), ("contexts", [0, 0]),
+        ("config.own_score", True), ("config.extra", 1), ("config.a\nb", 1), ("contexts", [0, 0]),
         ("contexts", [-1]), ("contexts", 0), ("episodes", [0.5]), ("episodes", [2**62]), ("returns", [1e308]),
         ("returns", ["0"]), ("names", [[0, "a"], [0, "b"]]), ("names", [[0, "a"], [1, "a"]]), ("names", [["0", "a"]]),
         ("names", {"0": "a"}), ("agent", None), ("agent.model", 7), ("agent.model", "nowhere.zip"),

@@ -118,7 +118,8 @@ def read_saved(path: str | Path) -> tuple[Settings, dict[str, NDArray[Any]]]:
         settings = _read_settings(path, members[_SETTINGS])
         return settings, read_arrays(members[_ARRAYS], MAX_SAVED_BYTES)
     except (UnusableFileError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadAgentError(f"{path} is not a saved NappingAgent ({error}); give a file that save() wrote") from error
+        reason = " ".join(str(error).split())[:300]  # it may quote the file
+        raise BadAgentError(f"{path} is not a saved NappingAgent ({reason}); give a file that save() wrote") from error
 
 
 def _read_settings(path: str | Path, content: bytes) -> Settings:

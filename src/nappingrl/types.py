@@ -154,7 +154,7 @@ class DomainSpec:
     n_reset_draws: int = 0
     """How many uniform numbers `Domain.reset` takes per copy."""
     frames_per_second: int = 50
-    simulator: "type[Domain] | None" = None
+    simulator: "Callable[[int, DomainSpec], Domain] | None" = None
     """Runs n copies side by side (`make`)."""
 
     def make(self, n: int) -> "Domain":

@@ -25,7 +25,9 @@ def test_list_names_everything(napping: Napping) -> None:
 
 def test_list_json(napping: Napping) -> None:
     found = last_json(napping("list", "--json"))
-    assert set(found) == {"domains", "methods", "rules", "spaces", "detectors"}
+    assert set(found) == {"domains", "methods", "rules", "spaces", "detectors", "terms"}
+    assert {"obs-remap", "action-delay"} <= set(found["terms"])
+    assert found["domains"]["cartpole"].pop("parameters") == dict(CartPole.spec.parameters)
     assert list(found["domains"]) == domains.names()
     assert set(found["domains"]["cartpole"]) == {"title", "origin", "agents", "novelties", "scores", "defaults"}
     assert list(found["domains"]["cartpole"]["scores"]) == list(CartPole.spec.scores)

@@ -55,6 +55,22 @@ class Pictures(Echo):
         self.observation_space = Box(0, 255, (4, 4, 3), np.uint8)
 
 
+class Windy(Echo):
+    """Wind adds to an observation, if it is switched on; its terrain is a ragged list, as BipedalWalker's."""
+
+    has_wind = False
+    wind_power = 3.0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.terrain: list[Any] = [[1.0, 2.0], [3.0], 4.0]
+
+    def _show(self, action: float) -> Array:
+        shown = super()._show(action)
+        shown[3] += self.wind_power if self.has_wind else 0.0
+        return shown
+
+
 class Drifting(gymnasium.Wrapper[Any, Any, Any, Any]):
     """As ns_gym shows its environments: a dictionary with the state, and a record with the reward."""
 
@@ -86,6 +102,7 @@ def register() -> None:
         ("Restless", Restless, {}, 15),
         ("Pictures", Pictures, {}, 15),
         ("Drifting", make_plain, {}, 15),
+        ("Windy", Windy, {}, 15),
     ):
         if f"toys/{name}-v0" not in gymnasium.registry:
             gymnasium.register(f"toys/{name}-v0", entry_point=target, kwargs=kwargs, max_episode_steps=steps)

@@ -109,6 +109,7 @@ def test_action_terms_act_in_their_order() -> None:
     assert executed("action-remap=1,2,0; action-delay=1", [0, 1, 2]) == [1, 1, 2]
     assert executed("action-scale=0.5; action-shift=1", [2.0], "toys/EchoBox-v0") == [2.0]
     assert executed("action-shift=1; action-scale=0.5", [2.0], "toys/EchoBox-v0") == [1.0], "cut to 2, then halved"
+    assert executed("action-scale[0]=-1", [2.0], "toys/EchoBox-v0") == [-2.0]
 
 
 def test_random_actions_come_as_often_as_asked_and_by_the_seed() -> None:
@@ -133,6 +134,10 @@ def test_continuous_actions_are_scaled_shifted_and_noisy_within_their_range() ->
         ("obs-scale[1]=-2", [-40, 3, 9]),
         ("obs-quantise[2]=2", [20, 4, 9]),
         ("obs-drop=1,3", [0, 3, 0]),
+        ("obs-remap=0,2,1,3", [3, 20, 9]),
+        ("obs-remap[1]=2", [3, 3, 9]),
+        ("obs-shift=0,0,1,0", [20, 4, 9]),
+        ("obs-shift=1; obs-shift[2]=1", [21, 5, 10]),
         ("obs-shift=1; obs-scale=2", [42, 8, 20]),
         ("obs-scale=2; obs-shift=1", [41, 7, 19]),
         ("size=5", [20, 5, 9]),
@@ -209,6 +214,10 @@ def test_the_class_and_other_environments_stay_as_they_were() -> None:
         ("obs-shift[4]=1", r"allowed: obs-shift\[0\] to obs-shift\[3\]"),
         ("obs-drop=first", "does not name entries"),
         ("reward-scale[0]=1", "has no entries"),
+        ("obs-remap=0,1,2", "gives 3 of 4 observations"),
+        ("obs-remap=0,1,2,4", "outside its range, 0 to 3"),
+        ("obs-shift=1,2", "gives 2 of 4 numbers"),
+        ("action-noise[0]=0.5", "action-noise has no entries"),
         ("action-scale=2", "action-scale needs continuous actions, which toys/Echo-v0 has not; use action-remap"),
         ("other-env=toys/Drifting-v0", "other-env is for trials"),
         ("size=5; other-env=toys/Drifting-v0", "attributes cannot be changed"),
@@ -265,6 +274,17 @@ def test_words() -> None:
         ("toys/Echo-v0", "obs-drop=0;obs-shift[0]=1;obs-drop[1]=0", r"'obs-drop\[1\]=0' changes nothing"),
         ("toys/Echo-v0", "obs-quantise[2]=1", "episodes with and without it are the same"),
         ("toys/Restless-v0", "gains[1]=5", "other episodes for the same seed"),
+        ("toys/Echo-v0", "gains[1]=5;area=follows", "area=follows .* area does not follow from its numbers"),
+        (
+            "toys/Windy-v0",
+            "wind_power=5",
+            "changes nothing in toys/Windy-v0: wind_power has no effect unless has_wind=1",
+        ),
+        ("toys/Windy-v0", "wind_power=3", "that is what it is already"),
+        ("nappingrl/CartPole-v0", "gravty=20", "Did you mean 'gravity'"),
+        ("nappingrl/CartPole-v0", "gravity=9.8", "that is what it is already"),
+        ("nappingrl/CartPole-v0", "gravity=20;force=follows", "force does not follow"),
+        ("nappingrl/CartPole-v0", "length=-1", "length=-1.* must be greater than 0"),
     ],
 )
 def test_what_changes_nothing_or_half_is_refused(env_id: str, novelty: str, text: str) -> None:
@@ -286,6 +306,10 @@ def test_what_changes_nothing_or_half_is_refused(env_id: str, novelty: str, text
         ("MountainCarContinuous-v0", "power=0.003; action-scale=-1"),
         ("toys/Echo-v0", "size=5; area=follows"),
         ("toys/EchoBox-v0", "obs-noise=0.1; action-noise=0.1"),
+        ("toys/Windy-v0", "has_wind=1;wind_power=5"),
+        ("toys/Windy-v0", "has_wind=1"),
+        ("nappingrl/CartPole-v0", "gravity=20;force=7"),
+        ("nappingrl/CartPole-v0", "action-remap=1,0;obs-shift[2]=0.1"),
     ],
 )
 def test_what_changes_the_world_is_taken(env_id: str, novelty: str) -> None:
@@ -306,3 +330,31 @@ def test_an_effect_that_random_play_does_not_reach_is_doubted() -> None:
     doubts = verify(make, read_description("x_threshold=4", subject), subject)
     assert doubts == ["x_threshold=4 made no difference in 24 episodes of random play in CartPole-v1"]
     assert verify(make, read_description("force_mag=20", subject), subject) == []
+
+
+@pytest.mark.parametrize(
+    ("env_id", "novelty", "doubts"),
+    [
+        ("toys/Windy-v0", "has_wind=1;wind_power=3", ["wind_power=3 is what it is already"]),
+        ("toys/Windy-v0", "has_wind=1;wind_power=5", []),
+        ("toys/Echo-v0", "obs-shift[0]=1;obs-drop=0", ["obs-shift[0]=1 makes no difference beside the other terms"]),
+    ],
+)
+def test_terms_are_judged_together(env_id: str, novelty: str, doubts: list[str]) -> None:
+    spec = gymnasium.spec(env_id)
+    subject = read_env(spec)
+    assert verify(partial(make_env, spec), read_description(novelty, subject), subject) == doubts
+
+
+def test_ragged_attributes_are_no_constants() -> None:
+    constants = read_env(gymnasium.spec("toys/Windy-v0")).constants
+    assert "wind_power" in constants
+    assert not [name for name in constants if name.startswith("terrain")]
+
+
+def test_a_domain_of_this_package_has_its_parameters() -> None:
+    env: Any = apply_novelty(gymnasium.make("nappingrl/CartPole-v0"), "gravity=20; force=5..7", seed=1)
+    params = env.unwrapped.params
+    assert params["gravity"] == 20.0
+    assert 5 <= params["force"] <= 7
+    assert params["length"] == 0.5

@@ -12,6 +12,7 @@ from nappingrl.domains import find_domain
 from nappingrl.methods.base import Option
 from nappingrl.methods.napping.rules import RULES
 from nappingrl.methods.napping.space import SPACES
+from nappingrl.novelties.terms import OTHER, TERMS
 from nappingrl.registry import Entry, detectors, domains, methods
 from nappingrl.types import Defaults
 
@@ -20,8 +21,15 @@ ANY_ENV = (
     "see docs/any-environment.md"
 )
 
+DESCRIBED = (
+    "novelties in words: napping run DOMAIN --novelty 'NAME=VALUE; NAME=LOW..HIGH; TERM=VALUE', with a parameter of "
+    f"the domain as NAME; terms: {', '.join(term for term in TERMS if term != OTHER)}"
+)
+
 MAX_OPTIONS = 8
 """A method with more options is listed with a few of them; `--json` lists all."""
+MAX_PARAMETERS = 8
+"""The same for the parameters of a domain."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +53,7 @@ class List:
         console = Console()
         for entry in domains.entries():
             console.print(_domain_table(entry), "")
-        console.print(ANY_ENV, "", soft_wrap=True)
+        console.print(DESCRIBED, ANY_ENV, "", sep="\n", soft_wrap=True)
         console.print(_method_table(methods.entries()), "")
         console.print(_detector_table(detectors.entries()), "")
         console.print(f"rules: {', '.join(RULES)}\nspaces: {', '.join(SPACES)}")
@@ -58,6 +66,7 @@ def _list_all() -> dict[str, Any]:
         "rules": list(RULES),
         "spaces": list(SPACES),
         "detectors": detectors.names(),
+        "terms": list(TERMS),
     }
 
 
@@ -68,6 +77,7 @@ def _describe_domain(entry: Entry) -> dict[str, Any]:
         "origin": entry.origin,
         "agents": agent_names(entry.name),
         "novelties": {novelty.name: novelty.description for novelty in domain.novelties.values()},
+        "parameters": dict(domain.parameters),
         "scores": {score.name: score.description for score in domain.scores.values()},
         "defaults": _defaults(domain.defaults),
     }
@@ -101,6 +111,9 @@ def _domain_table(entry: Entry) -> Table:
     defaults = domain["defaults"]
     table = _table(f"domain {entry.name}: {entry.title}{_origin(entry)}")
     table.add_row("agents", ", ".join(domain["agents"]) + "  (or the path of an SB3 .zip)")
+    shown = [f"{name}={value:g}" for name, value in domain["parameters"].items()]
+    more = f", ... ({len(shown)}; `napping list --json`)" if len(shown) > MAX_PARAMETERS else ""
+    table.add_row("parameters", ", ".join(shown[:MAX_PARAMETERS]) + more)
     for key, default in (("novelties", defaults["novelty"]), ("scores", defaults["score"])):
         for i, (name, text) in enumerate(domain[key].items()):
             table.add_row("" if i else key, f"{name}{' (default)' if name == default else ''}: {text}")

@@ -40,8 +40,8 @@ class Run:
     method: str = "napping"
     """Adaptation method; see `napping list`."""
     novelty: str = ""
-    """Name of a novelty, "all" (every novelty in turn) or "none" (no change, as a control). Default: the domain's.
-    With --env also a description: "NAME=VALUE; NAME=LOW..HIGH; action-delay=1", see docs/any-environment.md."""
+    """Name of a novelty, "all" (every novelty in turn), "none" (no change, as a control), or a description such as
+    "gravity=20; force=5..7; action-delay=1", see docs/any-environment.md. Default: the domain's."""
     strength: float = 1.0
     """Strength of the novelty, in (0, 1]."""
     rule: str = ""

@@ -33,6 +33,6 @@ def find_domain(name: str) -> DomainSpec:
         from nappingrl.domains.from_env import domain_from_env
 
         return domain_from_env(name)
-    entry = domains.entry(name)
-    spec: DomainSpec = entry.load().spec
-    return spec.renamed(name, entry.title, entry.env_id)
+    from nappingrl.domains.described import registered_domain
+
+    return registered_domain(domains.entry(name))

@@ -1,7 +1,7 @@
 """Any gymnasium environment as a domain: `domain_from_env("Acrobot-v1")`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache, partial
 from math import inf
 from weakref import finalize
@@ -11,13 +11,16 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.spaces import Box, Discrete
 
 from nappingrl.domains.base import Domain
+from nappingrl.domains.described import ALSO, VerifiedNovelty, as_novelty
 from nappingrl.domains.swing_up_scores import CONTROLLERS, ENERGIES
+from nappingrl.domains.transformed import with_transforms
 from nappingrl.errors import BadSpecError, check_name
 from nappingrl.novelties.apply import change
 from nappingrl.novelties.attributes import Env
-from nappingrl.novelties.description import OTHER, Description, read_description
+from nappingrl.novelties.description import Description, read_description
 from nappingrl.novelties.novelty import Novelty
 from nappingrl.novelties.subject import find_spec, make_env, read_env_by_id
+from nappingrl.novelties.terms import OTHER, transforms_of
 from nappingrl.novelties.verify import play, verify
 from nappingrl.registry import domains
 from nappingrl.score import Score, reward_score
@@ -47,15 +50,6 @@ SURVIVE = Score(
     supremum=1.0,
     description="-1 when the episode ends before its time limit, else +1",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class VerifiedNovelty:
-    """A novelty of an environment: for drawing, for applying, and the doubts of its verification."""
-
-    novelty: Novelty
-    description: Description
-    doubts: tuple[str, ...]
 
 
 class GymnasiumDomain(Domain):
@@ -145,7 +139,7 @@ def domain_from_env(env_id: str) -> DomainSpec:
         return_limits=(least, inf),
         n_reset_draws=1,
         novelties={
-            name: _as_novelty(name, read_description(text, bare), bare)
+            name: as_novelty(name, read_description(text, bare), bare)
             for name, text in default_novelties(bare, scale).items()
         },
         read_novelty=partial(_read_novelty, env_id),
@@ -179,12 +173,12 @@ def verified_novelty(env_id: str, text: str) -> VerifiedNovelty:
     domain = domain_from_env(env_id)
     usual = default_novelties(domain, domain.scale)
     if "=" not in text:
-        check_name(f"novelty of {env_id}", text, [*usual, "all", "none", "a description such as NAME=VALUE"])
+        check_name(f"novelty of {env_id}", text, [*usual, *ALSO])
     description = read_description(usual.get(text, text), domain)
     name = text if text in usual else description.text
     make_other = partial(make_env, _check_other(domain, description.other)) if description.other else None
     doubts = verify(partial(make_env, find_spec(env_id)), description, domain, make_other)
-    return VerifiedNovelty(_as_novelty(name, description, domain), description, tuple(doubts))
+    return VerifiedNovelty(as_novelty(name, description, domain), description, tuple(doubts))
 
 
 def _read_novelty(env_id: str, text: str) -> Novelty:
@@ -200,7 +194,10 @@ def _with_novelties(env_id: str, names: tuple[str, ...]) -> DomainSpec:
     for novelty in verified:
         parameters |= novelty.description.neutral(domain)
     notes = tuple(doubt for novelty in verified for doubt in novelty.doubts)
-    return replace(domain, parameters=parameters, notes=notes, applied=tuple(n.description for n in verified))
+    transforms = transforms_of(parameters)
+    own = {flat: value for flat, value in parameters.items() if flat not in transforms}
+    applied = tuple(novelty.description for novelty in verified)
+    return with_transforms(replace(domain, parameters=own, notes=notes, applied=applied), transforms)
 
 
 def _other_and_follows(domain: DomainSpec) -> tuple[str, frozenset[str]]:
@@ -208,10 +205,6 @@ def _other_and_follows(domain: DomainSpec) -> tuple[str, frozenset[str]]:
     descriptions: tuple[Description, ...] = domain.applied
     other = next((description.other for description in descriptions if description.other), "")
     return other, frozenset(name for description in descriptions for name in description.follows)
-
-
-def _as_novelty(name: str, description: Description, domain: DomainSpec) -> Novelty:
-    return Novelty(name, description.ranges, description.words(domain), whole=description.whole(domain))
 
 
 def default_novelties(domain: DomainSpec, scale: Floats) -> dict[str, str]:

@@ -8,9 +8,10 @@ import numpy as np
 
 from nappingrl.errors import BadSpecError
 from nappingrl.novelties.apply import change
-from nappingrl.novelties.description import OTHER, read_description
+from nappingrl.novelties.description import read_description
 from nappingrl.novelties.novelty import Novelty
 from nappingrl.novelties.subject import make_env, read_env
+from nappingrl.novelties.terms import OTHER
 from nappingrl.novelties.verify import verify as verify_novelty
 
 __all__ = ["apply_novelty"]
@@ -24,8 +25,9 @@ def apply_novelty(
     Args:
         env: made by `gymnasium.make`; observations are one row of numbers.
         novelty: terms separated by ";": NAME=VALUE for an attribute of the unwrapped environment, or one of
-            action-remap, -delay, -noise, -scale, -shift, obs-shift, -scale, -noise, -quantise, -drop,
-            reward-scale, -shift; LOW..HIGH instead of a value is drawn.
+            action-remap, -delay, -noise, -scale, -shift, obs-remap, -shift, -scale, -noise, -quantise, -drop,
+            reward-scale, -shift; LOW..HIGH instead of a value is drawn. In a domain of this package, such as
+            nappingrl/CartPole-v0, NAME is one of its parameters.
         seed: of what is drawn.
         verify: refuse a novelty that changes nothing or leaves stale values behind.
 

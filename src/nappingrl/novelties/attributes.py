@@ -11,6 +11,7 @@ import gymnasium
 import numpy as np
 
 from nappingrl.errors import BadSpecError
+from nappingrl.novelties.terms import split_name
 
 Env = gymnasium.Env[Any, Any]
 Make = Callable[[], Env]
@@ -22,15 +23,16 @@ MOST_ENTRIES = 16
 _DRAWING = re.compile(r"screen|render|viewport|window|isopen", re.IGNORECASE)
 
 
-def split_name(flat: str) -> tuple[str, int | None]:
-    """A name and its entry: ("AVAIL_TORQUE", 2) of "AVAIL_TORQUE[2]"."""
-    name, _, rest = flat.partition("[")
-    return name, int(rest[:-1]) if rest else None
+def has_parameters(env: Env) -> bool:
+    """Whether the environment is a domain of this package: it has named parameters instead of attributes."""
+    return hasattr(env.unwrapped, "set_params")
 
 
 def read_attributes(env: Env) -> dict[str, Any]:
     """The numbers among the attributes of the unwrapped environment, entries of sequences as NAME[i]."""
-    bare = env.unwrapped
+    bare: Any = env.unwrapped
+    if has_parameters(env):
+        return dict(bare.params)
     raw: dict[str, Any] = {}
     for kind in reversed(type(bare).__mro__):
         raw |= vars(kind)
@@ -40,7 +42,7 @@ def read_attributes(env: Env) -> dict[str, Any]:
             continue
         if _is_number(value):
             found[name] = value
-        elif isinstance(value, list | tuple | np.ndarray) and np.ndim(value) == 1 and len(value) <= MOST_ENTRIES:
+        elif _is_row(value) and len(value) <= MOST_ENTRIES:
             entries = {f"{name}[{i}]": entry for i, entry in enumerate(value)}
             found |= entries if all(map(_is_number, entries.values())) else {}
     return found
@@ -59,7 +61,10 @@ def read_constants(make: Make, play: Play) -> dict[str, Any]:
 
 def set_attributes(env: Env, values: Mapping[str, float]) -> None:
     """Change attributes of the unwrapped environment; what belongs to its class stays as it is."""
-    bare = env.unwrapped
+    bare: Any = env.unwrapped
+    if has_parameters(env):
+        bare.set_params(**(bare.params | dict(values)))
+        return
     for flat, value in values.items():
         name, entry = split_name(flat)
         old = getattr(bare, name)
@@ -96,7 +101,10 @@ def make_with(make: Make, values: Mapping[str, float]) -> Env:
 
 def read_derived(make: Make, values: Mapping[str, float]) -> dict[str, Any]:
     """The other attributes that would be other numbers if these had held while the environment was made."""
-    plain, env = make(), make_with(make, values)
+    plain = make()
+    if has_parameters(plain):
+        return {}
+    env = make_with(make, values)
     before, after = read_attributes(plain), read_attributes(env)
     plain.close()
     env.close()
@@ -108,6 +116,8 @@ def read_derived(make: Make, values: Mapping[str, float]) -> dict[str, Any]:
 def read_used(make: Make, play: Play) -> set[str]:
     """The names of the attributes that episodes look at."""
     env, seen = make(), set[str]()
+    if has_parameters(env):
+        return set(read_attributes(env))
     bare: Any = env.unwrapped
     kind = type(bare)
     usual: Any = kind.__getattribute__
@@ -145,6 +155,11 @@ def _answer(value: Any, _: Any) -> Any:
 
 def _ignore(_: Any, __: Any) -> None:
     """What is assigned."""
+
+
+def _is_row(value: Any) -> bool:
+    """Whether a value is a sequence; entries may be sequences again, of other lengths too."""
+    return isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim == 1)
 
 
 def _is_number(value: Any) -> bool:

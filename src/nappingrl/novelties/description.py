@@ -8,49 +8,28 @@ action-remap[i].
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import inf, isfinite
+from math import isfinite
 
 from nappingrl.errors import BadSpecError, UnknownNameError, did_you_mean
-from nappingrl.novelties.attributes import split_name
+from nappingrl.novelties.terms import (
+    DROP,
+    OBS_REMAP,
+    OTHER,
+    REMAP,
+    TABLES,
+    TERMS,
+    check_term,
+    count_entries,
+    limits_of,
+    neutral_of,
+    say,
+    split_name,
+)
 from nappingrl.types import DomainSpec
 
 FOLLOWS = "follows"
-OTHER = "other-env"
-REMAP, DROP = "action-remap", "obs-drop"
 _TERM = re.compile(r"([A-Za-z_][\w-]*)(?:\[([0-9]+)\])?\s*=\s*(.+)")
 Span = tuple[float, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """A kind of change beside attributes."""
-
-    neutral: float
-    """The value that changes nothing."""
-    words: str
-    """What the agent meets; {} is the value."""
-    low: float = -inf
-    high: float = inf
-    is_whole: bool = False
-    actions: str = ""
-    """discrete or continuous: the actions it needs."""
-
-
-TERMS: dict[str, Term] = {
-    REMAP: Term(0.0, "action {entry} does what action {} did", is_whole=True, actions="discrete"),
-    "action-delay": Term(0.0, "actions take effect {} steps late", low=0.0, high=1000.0, is_whole=True),
-    "action-noise": Term(0.0, "actions are random, or noisy, by a share of {}", low=0.0, high=1.0),
-    "action-scale": Term(1.0, "actions are multiplied by {}", actions="continuous"),
-    "action-shift": Term(0.0, "{} is added to actions", actions="continuous"),
-    "obs-shift": Term(0.0, "{} is added to {where}"),
-    "obs-scale": Term(1.0, "{where} is multiplied by {}"),
-    "obs-noise": Term(0.0, "Gaussian noise of {} is added to {where}", low=0.0),
-    "obs-quantise": Term(0.0, "{where} comes in steps of {}", low=0.0),
-    DROP: Term(0.0, "{where} reads 0", low=0.0, high=1.0, is_whole=True),
-    "reward-scale": Term(1.0, "rewards are multiplied by {}"),
-    "reward-shift": Term(0.0, "{} is added to rewards"),
-    OTHER: Term(0.0, "another environment takes its place", low=0.0, is_whole=True),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,22 +50,14 @@ class Description:
 
     def whole(self, domain: DomainSpec) -> frozenset[str]:
         """Those that are whole numbers."""
-        return frozenset(flat for flat in self.ranges if _limits(flat, domain)[2])
+        return frozenset(flat for flat in self.ranges if limits_of(flat, domain)[2])
 
     def words(self, domain: DomainSpec) -> str:
         """The change in sentences."""
-        said = [_say(flat, span, domain) for flat, span in self.ranges.items() if flat != OTHER]
+        said = [say(flat, span, domain) for flat, span in self.ranges.items() if flat != OTHER]
         said += [f"the environment is {self.other}"] if self.other else []
         said += [f"{name} follows" for name in self.follows]
         return "; ".join(said)
-
-
-def neutral_of(flat: str, domain: DomainSpec) -> float:
-    """The value of one number before the novelty."""
-    name, entry = split_name(flat)
-    if name not in TERMS:
-        return float(domain.constants[flat])
-    return float(entry or 0) if name == REMAP else TERMS[name].neutral
 
 
 def read_description(text: str, domain: DomainSpec) -> Description:
@@ -127,16 +98,23 @@ def _read_values(flat: str, value: str, domain: DomainSpec) -> dict[str, Span]:
         if len(entries) != value.count(",") + 1:
             raise BadSpecError(f"{flat}={value} does not name entries of the observation; example: {DROP}=0,2")
         return {_check(f"{DROP}[{i}]", domain): (1.0, 1.0) for i in entries}
-    n_entries = domain.n_actions if name == REMAP else sum(split_name(key)[0] == name for key in _entries(domain))
-    if entry is None and n_entries:
-        items = value.split(",")
-        if len(items) != n_entries:
-            what = "actions" if name == REMAP else "numbers"
-            raise BadSpecError(
-                f"{flat}={value} gives {len(items)} of {n_entries} {what}; give one for each, as in 2,1,0"
-            )
-        return {f"{name}[{i}]": _span(f"{name}[{i}]", item, domain) for i, item in enumerate(items)}
+    n_entries = count_entries(name, domain)
+    if entry is None and n_entries and ("," in value or name in TABLES or name not in TERMS):
+        return _read_list(name, value.split(","), n_entries, domain)
     return {_check(flat, domain): _span(flat, value, domain)}
+
+
+def _read_list(name: str, items: list[str], n_entries: int, domain: DomainSpec) -> dict[str, Span]:
+    """The flat numbers of NAME=a,b,c; entries of a term that change nothing are left out where others do."""
+    if len(items) != n_entries:
+        what = {REMAP: "actions", OBS_REMAP: "observations"}.get(name, "numbers")
+        raise BadSpecError(
+            f"{name}={','.join(items)} gives {len(items)} of {n_entries} {what}; give one for each, as in 2,1,0"
+        )
+    spans = {flat: _span(flat, item, domain) for flat, item in ((f"{name}[{i}]", x) for i, x in enumerate(items))}
+    if name not in TERMS or name in TABLES:
+        return spans
+    return {flat: span for flat, span in spans.items() if set(span) != {neutral_of(flat, domain)}} or spans
 
 
 def _span(flat: str, value: str, domain: DomainSpec) -> Span:
@@ -147,39 +125,22 @@ def _span(flat: str, value: str, domain: DomainSpec) -> Span:
         low, high = float(low_text), float(high_text if dots else low_text)
     except ValueError:
         raise BadSpecError(f"{flat}={value} is neither a number nor a range such as 0.5..2") from None
-    least, most, is_whole = _limits(flat, domain)
+    least, most, is_whole = limits_of(flat, domain)
     if not (isfinite(low) and isfinite(high)) or not least <= low <= high <= most:
         order = "; the first end of a range must not be greater than the second" if low > high else ""
         raise BadSpecError(f"{flat}={value} is outside its range, {least:g} to {most:g}{order}")
+    if flat in domain.positive and low <= 0:
+        raise BadSpecError(f"{flat}={value} must be greater than 0 in {domain.name}")
     if is_whole and not (low.is_integer() and high.is_integer()):
         raise BadSpecError(f"{flat}={value} is not a whole number")
     return low, high
 
 
-def _limits(flat: str, domain: DomainSpec) -> tuple[float, float, bool]:
-    """The least and the greatest value of one number, and whether it is whole."""
-    name, _ = split_name(flat)
-    if name == REMAP:
-        return 0.0, domain.n_actions - 1.0, True
-    if name in TERMS:
-        return TERMS[name].low, TERMS[name].high, TERMS[name].is_whole
-    is_flag = isinstance(domain.constants[flat], bool)
-    return (0.0, 1.0, True) if is_flag else (-inf, inf, False)
-
-
 def _check(flat: str, domain: DomainSpec) -> str:
     """The flat name, if there is such a number here."""
-    name, entry = split_name(flat)
-    if name not in TERMS:
+    if split_name(flat)[0] not in TERMS:
         return _check_attribute(flat, domain)
-    needs = TERMS[name].actions
-    if needs and (needs == "discrete") != (domain.n_actions > 0):
-        instead = "action-scale or action-shift" if needs == "discrete" else REMAP
-        raise BadSpecError(f"{name} needs {needs} actions, which {domain.name} has not; use {instead}")
-    n_entries = len(domain.observation_low) if name.startswith("obs-") else domain.n_actions if name == REMAP else 0
-    if entry is not None and entry >= n_entries:
-        allowed = f"allowed: {name}[0] to {name}[{n_entries - 1}]" if n_entries else f"{name} has no entries"
-        raise BadSpecError(f"{flat} is not there in {domain.name}; {allowed}")
+    check_term(flat, domain)
     return flat
 
 
@@ -193,20 +154,6 @@ def _check_attribute(flat: str, domain: DomainSpec) -> str:
     )
 
 
-def _entries(domain: DomainSpec) -> list[str]:
-    return [flat for flat in domain.constants if flat.endswith("]")]
-
-
 def _example(domain: DomainSpec) -> str:
     name = next((flat for flat in domain.constants if not flat.endswith("]")), "")
     return f"{name}={2 * float(domain.constants[name]) or 1:g}" if name else "action-delay=2"
-
-
-def _say(flat: str, span: Span, domain: DomainSpec) -> str:
-    """One number in words."""
-    name, entry = split_name(flat)
-    amount = f"{span[0]:g}" if span[0] == span[1] else f"{span[0]:g} to {span[1]:g}"
-    if name not in TERMS:
-        return f"{flat} is {amount} instead of {float(domain.constants[flat]):g}"
-    where = "the whole observation" if entry is None else f"observation {entry}"
-    return TERMS[name].words.format(amount, entry=entry, where=where)

@@ -1,6 +1,6 @@
 """A novelty that changes nothing is refused: with and without it, the same seeds and actions must show a difference."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from nappingrl.errors import BadSpecError
 from nappingrl.novelties.apply import change
-from nappingrl.novelties.attributes import Env, Make, make_with, read_derived, read_used, split_name
-from nappingrl.novelties.description import OTHER, REMAP, TERMS, Description, Span, neutral_of
+from nappingrl.novelties.attributes import Env, Make, make_with, read_derived, read_used
+from nappingrl.novelties.description import Description, Span
+from nappingrl.novelties.terms import OTHER, TABLES, TERMS, neutral_of, split_name
 from nappingrl.types import DomainSpec
 
 Seen = tuple[NDArray[Any], float, bool, bool]
@@ -57,73 +58,101 @@ def is_same(first: Make, second: Make, episodes: int = SOME) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """One part of a description that made no difference in a few episodes."""
+class _Trial:
+    """A description on trial: the numbers that it gives, and environments with any of them."""
 
-    name: str
+    make: Make
+    description: Description
+    domain: DomainSpec
     values: Mapping[str, float]
-    is_attribute: bool
-    with_all: Make
-    """Makes the environment with the whole description."""
-    without: Make
-    """Makes it without this part."""
+    make_other: Make | None = None
 
-    @property
-    def text(self) -> str:
-        return f"{self.name}={','.join(f'{value:g}' for value in self.values.values())}"
+    def built(self, values: Mapping[str, float]) -> Make:
+        """Makes the environment with these numbers."""
+        source = self.make_other if self.make_other is not None and OTHER in values else self.make
+        return lambda: change(source(), source, values, self.description.follows, self.domain)
+
+    def makes_a_difference(self, own: Mapping[str, float], rest: Mapping[str, float], episodes: int = SOME) -> bool:
+        """Whether some numbers change anything where the rest holds."""
+        both = {flat: value for flat, value in self.values.items() if flat in own or flat in rest}  # in their order
+        return not is_same(self.built(both | dict(rest)), self.built(rest), episodes)
+
+    def is_neutral(self, own: Mapping[str, float]) -> bool:
+        """Whether these numbers are what they were."""
+        return all(value == neutral_of(flat, self.domain) for flat, value in own.items())
 
 
 def verify(make: Make, description: Description, domain: DomainSpec, make_other: Make | None = None) -> list[str]:
     """Refuse a description with a part that changes nothing, or that leaves a stale derived value behind.
 
-    `make_other` makes the environment that replaces this one, where the description names one. Of a range, the end
-    farther from the value before the novelty is tried. Returns doubts: attributes that episodes read, but which made
-    no difference in random play.
+    A part is judged beside the others: it must make a difference where they hold. `make_other` makes the environment
+    that replaces this one, where the description names one. Of a range, the end farther from the value before the
+    novelty is tried. Returns doubts: parts that are accepted although they made no difference in random play.
     """
     values = {flat: _far_end(span, neutral_of(flat, domain)) for flat, span in description.ranges.items()}
     attributes = {flat: value for flat, value in values.items() if split_name(flat)[0] not in TERMS}
     if not is_same(make, make, FEW):
         raise BadSpecError(f"{domain.name} shows other episodes for the same seed: no novelty can be verified in it")
-    used = read_used(make, partial(play, episodes=FEW)) if attributes else set[str]()
-    _refuse_stale(description, read_derived(make, attributes) if attributes else {}, used, domain)
-
-    def built(values: Mapping[str, float]) -> Make:
-        source = make_other if make_other is not None and OTHER in values else make
-        return lambda: change(source(), source, values, description.follows, domain)
-
-    doubts = []
-    for name, own in _parts(values).items():
+    trial = _Trial(make, description, domain, values, make_other)
+    used, some = set[str](), partial(play, episodes=FEW)
+    if attributes:
+        used = read_used(make, some) | read_used(trial.built(attributes), some)
+        _refuse_stale(description, read_derived(make, attributes), used, domain)
+    doubts, parts = [], _parts(values)
+    for name, own in parts.items():
         rest = {flat: value for flat, value in values.items() if flat not in own}
-        part = _Part(name, own, name in _names(attributes), built(values), built(rest))
-        if not is_same(part.with_all, part.without):
+        if trial.makes_a_difference(own, rest):
             continue
-        checks = _checks(make, part, description, domain, used)
-        why = next((reason for applies, reason in checks if applies()), None)
-        if why is None:
-            doubts.append(f"{part.text} made no difference in {MANY} episodes of random play in {domain.name}")
-        elif why:
-            raise BadSpecError(f"novelty '{part.text}' changes nothing in {domain.name}: {why}")
+        text = f"{name}={','.join(f'{value:g}' for value in own.values())}"
+        verdict = _judge(trial, name, own, rest, used)
+        if verdict.is_refused:
+            raise BadSpecError(f"novelty '{text}' changes nothing in {domain.name}: {verdict.why}")
+        doubts += [f"{text} {verdict.why}"] if verdict.why else []
     return doubts
 
 
-def _checks(
-    make: Make, part: _Part, description: Description, domain: DomainSpec, used: set[str]
-) -> tuple[tuple[Callable[[], bool], str], ...]:
-    """Why a part may make no difference; the first check that applies gives the reason, empty: it is accepted."""
-    given = {*description.ranges, *description.follows}
-    is_neutral = all(value == neutral_of(flat, domain) for flat, value in part.values.items())
-    return (
-        (lambda: is_neutral, "that is what it is already"),
-        (lambda: not part.is_attribute, "episodes with and without it are the same"),
-        # A value derived from it is given too: then that value carries the change.
-        (lambda: not given.isdisjoint(read_derived(make, part.values)), ""),
-        (lambda: part.name not in used, f"its episodes never look at {part.name}"),
-        (lambda: not is_same(part.with_all, part.without, MANY), ""),
-        (
-            lambda: make_with(make, part.values).action_space != make().action_space,
-            f"{part.name} says how far actions reach only when the environment is made; use action-scale",
-        ),
-    )
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """On a part that made no difference in a few episodes; accepted without a reason: there is no doubt."""
+
+    is_refused: bool
+    why: str = ""
+
+
+def _judge(trial: _Trial, name: str, own: Mapping[str, float], rest: Mapping[str, float], used: set[str]) -> _Verdict:
+    """Why a part makes no difference: the first verdict whose condition holds."""
+    given = {*trial.description.ranges, *trial.description.follows}
+    is_attribute = name not in TERMS and split_name(name)[0] not in TERMS
+    if trial.is_neutral(own):
+        is_stated = is_attribute and not trial.is_neutral(rest)  # such as enable_wind=1; wind_power=15
+        return _Verdict(not is_stated, "is what it is already" if is_stated else "that is what it is already")
+    if not is_attribute and rest and trial.makes_a_difference(own, {}):
+        return _Verdict(False, "makes no difference beside the other terms")
+    if not is_attribute:
+        return _Verdict(True, "episodes with and without it are the same")
+    if not given.isdisjoint(read_derived(trial.make, own)):
+        return _Verdict(False)  # a value derived from it is given too, and carries the change
+    if name not in used:
+        flag = _enabling_flag(trial, own, rest)
+        why = f"{name} has no effect unless {flag}" if flag else f"its episodes never look at {name}"
+        return _Verdict(True, why)
+    if trial.makes_a_difference(own, rest, MANY):
+        return _Verdict(False)
+    if make_with(trial.make, own).action_space != trial.make().action_space:
+        return _Verdict(True, f"{name} says how far actions reach only when the environment is made; use action-scale")
+    return _Verdict(False, f"made no difference in {MANY} episodes of random play in {trial.domain.name}")
+
+
+def _enabling_flag(trial: _Trial, own: Mapping[str, float], rest: Mapping[str, float]) -> str:
+    """The flag of the environment without which a part has no effect, as NAME=VALUE; empty: none is found."""
+    for flag, value in trial.domain.constants.items():
+        if isinstance(value, bool | np.bool_) and flag not in trial.values:
+            try:
+                if trial.makes_a_difference(own, {**rest, flag: float(not value)}):
+                    return f"{flag}={int(not value)}"
+            except Exception:  # an environment may raise anything where one of its flags is turned
+                continue
+    return ""
 
 
 def _parts(values: Mapping[str, float]) -> dict[str, dict[str, float]]:
@@ -131,16 +160,14 @@ def _parts(values: Mapping[str, float]) -> dict[str, dict[str, float]]:
     parts: dict[str, dict[str, float]] = {}
     for flat, value in values.items():
         name, _ = split_name(flat)
-        parts.setdefault(name if name == REMAP or name not in TERMS else flat, {})[flat] = value
+        parts.setdefault(name if name in TABLES or name not in TERMS else flat, {})[flat] = value
     return parts
-
-
-def _names(values: Mapping[str, float]) -> set[str]:
-    return {split_name(flat)[0] for flat in values}
 
 
 def _refuse_stale(description: Description, derived: Mapping[str, Any], used: set[str], domain: DomainSpec) -> None:
     """Refuse if an attribute that episodes look at would be another one, had the environment been made so."""
+    if idle := next((flat for flat in description.follows if flat not in derived), None):
+        raise BadSpecError(f"{idle}=follows in novelty '{description.text}': {idle} does not follow from its numbers")
     given = {*description.ranges, *description.follows}
     stale = [flat for flat in derived if flat not in given and split_name(flat)[0] in used]
     if not stale:

@@ -248,6 +248,17 @@ def test_a_killed_worker_is_named_with_its_signal_and_the_run_continues(
     assert_continues(agent_zip, out, undisturbed)
 
 
+def test_workers_that_die_at_once_end_the_run(tmp_path: Path) -> None:
+    """A script without `if __name__ == "__main__"` kills its workers before they have read the agent: 800 kB."""
+    script = tmp_path / "script.py"
+    script.write_text('import nappingrl\nnappingrl.run("cartpole", "dqn", trials=300, protocol="1+1", workers=2)\n')
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, cwd=tmp_path, timeout=PATIENCE, check=False
+    )
+    assert done.returncode == 1
+    assert "a worker process ended with exit status 1; finished parts are safe" in done.stderr.splitlines()[-1]
+
+
 def busy_worker(parent: int) -> int:
     """A worker; each of the two has a chunk left to run."""
     for pid in members(parent):

@@ -38,8 +38,6 @@ class _Job:
     spec: RunSpec
     agent: Agent
     entries: list[Entry]
-    n_episodes: "Array[c_int64]"
-    """Finished episodes per worker. Each has one writer, so there is no lock that a killed worker could hold."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +46,12 @@ class _Worker:
 
     process: SpawnProcess
     connection: Connection
-    """Carries numbers of chunks to the worker and rows back; closed when either process ends, however it ends."""
+    """Carries the job and numbers of chunks to the worker and rows back; closed when either process ends."""
 
-    def give(self, chunk: int) -> None:
-        """Have a chunk run; if the worker is dead, the next read from its connection says so."""
+    def give(self, what: _Job | int) -> None:
+        """Send the job, or have a chunk run; if the worker is dead, the next read from its connection says so."""
         with suppress(ConnectionError):
-            self.connection.send(chunk)
+            self.connection.send(what)
 
     def kill(self) -> None:
         """End the process at once, also in the middle of a chunk."""
@@ -73,13 +71,14 @@ def run_in_workers(
 ) -> Iterator[tuple[int, pl.DataFrame]]:
     """The rows of chunks as they are finished."""
     todo, reported, n_kills = list(reversed(chunks)), 0, oom_kills()
-    job = _Job(spec, agent, added_entries(), RawArray(c_int64, workers))
-    with _started(job, workers) as team:
+    job, n_episodes = _Job(spec, agent, added_entries()), RawArray(c_int64, workers)
+    with _started(n_episodes, workers) as team:
         for worker in team.values():
+            worker.give(job)
             worker.give(todo.pop())
         while team:
             ready = wait([worker.connection for worker in team.values()], timeout=PROGRESS_SECONDS)
-            count = sum(job.n_episodes)
+            count = sum(n_episodes)
             on_episodes(count - reported)
             reported = count
             for connection in ready:
@@ -101,23 +100,27 @@ def default_workers() -> int:
 
 
 @contextmanager
-def _started(job: _Job, workers: int) -> Iterator[dict[object, _Worker]]:
+def _started(n_episodes: "Array[c_int64]", workers: int) -> Iterator[dict[object, _Worker]]:
     """Workers by their connections; at the end none of their processes is left."""
     context = multiprocessing.get_context("spawn")
     team: list[_Worker] = []
     try:
         for number in range(workers):
             with signals_later():
-                team.append(_start(context, job, number))
+                team.append(_start(context, n_episodes, number))
         yield {worker.connection: worker for worker in team}
     finally:
         for worker in team:
             worker.kill()
 
 
-def _start(context: SpawnContext, job: _Job, number: int) -> _Worker:
+def _start(context: SpawnContext, n_episodes: "Array[c_int64]", number: int) -> _Worker:
+    """Start a process that is given little: `start` hangs if one dies before it has read more than a pipe holds.
+
+    `n_episodes` are the finished episodes per worker. Each has one writer: no killed worker can hold a lock.
+    """
     ours, theirs = context.Pipe()
-    process = context.Process(target=_work, args=(job, number, theirs))
+    process = context.Process(target=_work, args=(n_episodes, number, theirs))
     process.start()
     theirs.close()
     return _Worker(process, ours)
@@ -139,15 +142,19 @@ def _receive(worker: _Worker, n_kills: int) -> tuple[int, pl.DataFrame]:
 # ---- in a worker ----------------------------------------------------------------------------------------------------
 
 
-def _work(job: _Job, number: int, connection: Connection) -> None:
+def _work(n_episodes: "Array[c_int64]", number: int, connection: Connection) -> None:
     """Run chunks until the parent is gone."""
     take_signals()
     threadpool_limits(1)
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        job: _Job = connection.recv()
+    except EOFError:
+        return
     add_entries(job.entries)
 
     def on_episodes(count: int) -> None:
-        job.n_episodes[number] += count
+        n_episodes[number] += count
 
     while True:
         try:

@@ -20,7 +20,7 @@ def play(env, agent, params, seed):
 
 def main() -> None:
     """Play levels of one template, first unchanged, then with the taller slingshot."""
-    agent = NappingAgent("dqn", domain="angrybirds", detector="never")
+    agent = NappingAgent("dqn", domain="angrybirds", method="frozen")
     env = agent.wrap(gymnasium.make("nappingrl/AngryBirds-v0", reward="win"))
     before = [play(env, agent, {"template": 3}, seed) for seed in range(5)]
     print(f"before the novelty: {sum(before)} of {len(before)} levels passed")

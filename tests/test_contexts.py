@@ -43,7 +43,7 @@ def learned() -> NappingAgent:
 
 
 def test_sets_have_names_and_can_be_put_away_and_taken_out(learned: NappingAgent):
-    trained = wants(NappingAgent("ppo", domain="cartpole", detector="never"))
+    trained = wants(NappingAgent("ppo", domain="cartpole", method="frozen"))
     adapted, n = wants(learned), learned.contexts()["novelty 1"]
     assert n > 5
     assert adapted != trained

@@ -36,9 +36,9 @@ def test_running_trials_needs_no_torch() -> None:
 
 
 PUBLIC = {
-    "Agent", "Detector", "Domain", "DomainSpec", "Method", "NappingAgent", "NappingError", "Novelty", "Option", "Score",
-    "TorchAgent", "__version__", "apply_novelty", "list_available", "load_agent", "read_run", "register", "run", "Run",
-    "write_report",
+    "AdaptationWarning", "Agent", "Detector", "Domain", "DomainSpec", "Method", "NappingAgent", "NappingError",
+    "Novelty", "Option", "Score", "TorchAgent", "__version__", "apply_novelty", "list_available", "load_agent",
+    "read_run", "register", "run", "Run", "write_report",
 }  # fmt: skip
 
 

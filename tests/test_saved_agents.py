@@ -18,6 +18,7 @@ from nappingrl.errors import BadAgentError, BadSpecError
 from tests.attack.outcome import Outcome
 from tests.attack.saved_agents import Saved, read, write
 
+pytestmark = pytest.mark.filterwarnings("ignore::nappingrl.AdaptationWarning")  # agents that wait or stay idle
 ROOT = Path(__file__).parents[1]
 METHOD_OPTIONS: dict[str, dict[str, Any]] = {"napping": {"rule": "fallback"}, "napping-ucb": {}, "foresight": {}}
 

@@ -11,7 +11,7 @@ MODULES = {path.relative_to(PACKAGE).as_posix(): path.read_text(encoding="utf-8"
 MAX_LINES = 400
 MAX_FUNCTION_LINES = 60
 MAX_MEDIAN_LINES = 150
-MAX_ROOT_MODULES = 13
+MAX_ROOT_MODULES = 15
 
 
 def functions() -> dict[str, int]:

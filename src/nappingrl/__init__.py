@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from nappingrl import signals as _signals  # noqa: F401  # first: Ctrl-C during the imports of a command is quiet
-from nappingrl.errors import NappingError, did_you_mean
+from nappingrl.errors import AdaptationWarning, NappingError, did_you_mean
 from nappingrl.registry import list_available, register, register_with_gymnasium
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ _LAZY = {
     "write_report": "nappingrl.report.page:write_report",
 }
 """Public names that are imported when they are first used: `import nappingrl` stays light."""
-__all__ = ["NappingError", "__version__", "list_available", "register", *_LAZY]  # noqa: PLE0604
+__all__ = ["AdaptationWarning", "NappingError", "__version__", "list_available", "register", *_LAZY]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:

@@ -8,19 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.agents.base import Agent
+from nappingrl.agents.observations import merge_decisions, take, take_transition
 from nappingrl.detectors.base import Detector
 from nappingrl.errors import BadSpecError, check_name
 from nappingrl.methods.base import Method, MethodInfo, read_options
 from nappingrl.methods.guard import GuardedMethod
 from nappingrl.registry import detectors, methods
 from nappingrl.score import Score, reward_score
+from nappingrl.transition_filter import TransitionFilter
 from nappingrl.types import (
     Actions,
     Decision,
     Defaults,
     DomainSpec,
     Flags,
-    Floats,
     Keys,
     Observations,
     Rows,
@@ -100,18 +101,41 @@ class Adaptation:
         """Whether the method may be told the true parameters."""
         self.contexts = np.zeros(method.n, np.int64)
         """What the detector believes, by trial; 0: as before the novelty."""
+        self.returns = np.zeros(method.n)
+        """Of the episodes under way, without the rewards of dropped steps."""
+        self.filter = TransitionFilter(method.n)
+        self._known: Any = None  # the latest array of observations that are all usable: no need to judge it twice
         self._detects_within_episodes = type(detector).step is not Detector.step
 
     def start(self, rows: Rows, keys: Keys, first_episode: int) -> None:
         """Begin a new trial in `rows`; episodes count from `first_episode` (negative: before the novelty)."""
         self.method.start(rows, keys)
+        self.filter.start(rows)
         self.contexts[rows] = 0
+        self.returns[rows] = 0.0
         self.detector.start(rows, first_episode)
 
     def act(self, rows: Rows, observations: Observations) -> tuple[Actions, Decision]:
         """The actions to execute, and what the frozen agent wanted."""
+        if observations is not self._known:
+            usable = self.filter.are_usable(rows, observations)
+            if usable is not None:
+                return self._act_without(usable, rows, observations)
+            self._known = observations
         decision = self.method.forward(rows, observations)
         return self.method.act(rows, observations, decision), decision
+
+    def _act_without(self, usable: Flags, rows: Rows, observations: Observations) -> tuple[Actions, Decision]:
+        """Act where some observations hold bad numbers: there the frozen agent acts, with 0 in their place."""
+        bad = rows[~usable]
+        frozen = self.method.agent.decide(bad, self.filter.repair(bad, take(observations, ~usable)))
+        if not usable.any():
+            return frozen.actions, frozen
+        actions, decision = self.act(rows[usable], take(observations, usable))
+        merged = merge_decisions(usable, decision, frozen)
+        executed: Actions = merged.actions.copy()
+        executed[usable] = actions
+        return executed, merged
 
     def begin_phase(self, rows: Rows, is_novel: bool) -> None:
         """The protocol's truth about the episodes that follow; only the detector `given` listens."""
@@ -122,21 +146,45 @@ class Adaptation:
         return self._notice(rows)
 
     def observe(self, rows: Rows, transition: Transition) -> Rows:
-        """Learn from one step; returns the rows where the detector has just raised an alarm."""
+        """Learn from the steps that are fit for it; returns the rows where the detector has just raised an alarm."""
+        t = transition
+        observations = None if t.observations is self._known else t.observations
+        accepted = self.filter.accept(rows, observations, t.actions, t.next_observations, t.rewards)
+        if accepted is None:
+            self._known = t.next_observations
+            return self.learn(rows, t)
+        return self.learn(rows[accepted], take_transition(t, accepted))
+
+    def learn(self, rows: Rows, transition: Transition) -> Rows:
+        """Learn from steps that the filter has accepted."""
         alarmed = rows[:0]
+        if not len(rows):
+            return alarmed
+        self.returns[rows] += transition.rewards
         if self._detects_within_episodes:
             self.detector.step(rows, transition)
             alarmed = self._notice(rows)
         self.method.learn(rows, transition, self.contexts[rows] > 0)
         return alarmed
 
-    def end_episode(self, rows: Rows, returns: Floats, next_episodes: Rows) -> None:
-        """An episode ended in `rows`; the method hears of an alarm when the next one begins."""
+    def end_episode(self, rows: Rows, next_episodes: Rows) -> None:
+        """An episode ended in `rows`; the method hears of an alarm when the next one begins.
+
+        An episode whose last step was dropped is discarded.
+        """
+        is_cut = self.filter.is_dropped[rows]
+        if is_cut.any():
+            self.discard_episode(rows[is_cut])
+            rows, next_episodes = rows[~is_cut], next_episodes[~is_cut]
+        if not len(rows):
+            return
         self.method.end_episode(rows)
-        self.detector.end_episode(rows, returns, next_episodes)
+        self.detector.end_episode(rows, self.returns[rows], next_episodes)
+        self.returns[rows] = 0.0
 
     def discard_episode(self, rows: Rows) -> None:
         """Forget the unfinished episode of `rows`."""
+        self.returns[rows] = 0.0
         self.method.discard_episode(rows)
         self.detector.discard_episode(rows)
 

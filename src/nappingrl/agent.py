@@ -2,18 +2,19 @@
 
 from copy import deepcopy
 from pathlib import Path
-from typing import Any, SupportsFloat
+from typing import Any
 
 import gymnasium
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import override
 
 import nappingrl
 from nappingrl.adaptation import ENDLESS_OPTIONS, AdaptationSpec, bare_domain
 from nappingrl.agents import load as load_agent
 from nappingrl.agents.base import Agent, check_fit
-from nappingrl.agents.observations import are_equal, as_actions, as_batch, as_column, length_of, take
+from nappingrl.agents.observations import are_equal, as_actions, as_batch, as_column, check_alike, length_of, take
+from nappingrl.agents.observing import ObservingWrapper
 from nappingrl.detectors import Detector
 from nappingrl.domains import find_domain, trusted_domain
 from nappingrl.errors import (
@@ -27,9 +28,19 @@ from nappingrl.errors import (
 )  # fmt: skip
 from nappingrl.explain import ReadableRule, summarise_principles
 from nappingrl.methods.base import check_saved
+from nappingrl.notices import Notices
 from nappingrl.registry import methods
-from nappingrl.score import Eval, Score
-from nappingrl.snapshot.file import MAX_ENVS, MAX_SEED, SavedConfig, SavedModel, Settings, read_saved, write_saved
+from nappingrl.score import Eval, Score, as_score
+from nappingrl.snapshot.file import (
+    MAX_ENVS,
+    MAX_SEED,
+    SavedConfig,
+    SavedModel,
+    SavedSteps,
+    Settings,
+    read_saved,
+    write_saved,
+)
 from nappingrl.types import Decision, DomainSpec, Rows, Transition
 
 Array = NDArray[Any]
@@ -87,7 +98,7 @@ class NappingAgent:
             check_fit(self.agent, self.domain)
         elif isinstance(score, str):
             raise BadSpecError(f"score '{score}' is a name; names need domain=, else give a Score or a function")
-        own_score, own_detector = _as_score(score), detector if isinstance(detector, Detector) else None
+        own_score, own_detector = as_score(score), detector if isinstance(detector, Detector) else None
         spec = _resolve(
             self.domain,
             AdaptationSpec(
@@ -114,8 +125,8 @@ class NappingAgent:
             "n_envs": n_envs,
             "seed": seed,
         }
+        self._notices = Notices(self.adaptation, method, self.config["detector"])
         self._rows = np.arange(n_envs)
-        self._returns = np.zeros(n_envs)
         self._episodes = np.zeros(n_envs, np.int64)
         self._last: tuple[Any, Decision] | None = None  # the latest predict(): observations and decision
         self._is_fresh = np.zeros(n_envs, np.bool_)  # predicted and not yet observed
@@ -143,6 +154,15 @@ class NappingAgent:
         """Per environment: whether the detector believes in a changed context."""
         return self.adaptation.detected(self._rows)
 
+    @property
+    def dropped(self) -> NDArray[np.int64]:
+        """Per environment: the number of observed steps with bad numbers, which were left out."""
+        return self.adaptation.filter.n_dropped.copy()
+
+    def notes(self, env: int = 0) -> list[str]:
+        """Why the agent does not adapt now, and what was left out, one line each; empty: nothing to report."""
+        return list(self._notices.notes(env).values())
+
     # ------------------------------------------------------------------------------------------------- acting
 
     def predict(
@@ -157,10 +177,17 @@ class NappingAgent:
         Continuous actions are (k,) for one observation and (n, k) for a batch.
         """
         batch, is_single = as_batch(self.agent, observation)
-        rows = self._rows_of(batch)
+        rows, batch = self._rows_of(batch), deepcopy(batch)  # the caller may reuse its array
         actions, decision = self.adaptation.act(rows, batch)
-        self._last = deepcopy(batch), decision
-        self._is_fresh[rows] = True
+        usable = self.adaptation.filter.are_usable(rows, batch)
+        if usable is not None:
+            self._notices.warn_of(
+                "observation", "an observation holds bad numbers; the frozen agent acts, with 0 there"
+            )
+        if usable is None or usable.any():
+            self._last = batch, decision
+            self._is_fresh[rows] = True
+        self._notices.warn("detector")
         return (np.array(actions[0]) if is_single else actions.copy()), state
 
     def observe(
@@ -179,25 +206,27 @@ class NappingAgent:
         if not 0 <= (env or 0) < self.n_envs:
             raise BadSpecError(f"env={env} given, the agent serves n_envs={self.n_envs} environments")
         rows = np.array([env or 0]) if is_single else self._rows_of(batch)
-        transition = Transition(
-            batch,
-            self._decision(rows, batch),
-            as_actions(self.agent, action, len(rows)),
-            next_batch,
-            as_column("reward", reward, np.float64, len(rows)),
-            as_column("terminated", terminated, np.bool_, len(rows)),
-            as_column("truncated", truncated, np.bool_, len(rows)),
-        )
-        if length_of(next_batch) != len(rows):
-            raise BadObservationError(
-                f"{len(rows)} observations but {length_of(next_batch)} next observations were given"
-            )
-        self._returns[rows] += transition.rewards
-        self.adaptation.observe(rows, transition)
-        self._is_fresh[rows] = False
-        ended = transition.terminated | transition.truncated
-        if ended.any():
-            self._end_episodes(rows[ended])
+        check_alike(batch, next_batch)
+        actions = as_actions(self.agent, action, len(rows))
+        rewards = as_column("reward", reward, np.float64, len(rows))
+        terminated = as_column("terminated", terminated, np.bool_, len(rows))
+        truncated = as_column("truncated", truncated, np.bool_, len(rows))
+        ended = rows[terminated | truncated]
+        accepted = self.adaptation.filter.accept(rows, batch, actions, next_batch, rewards)
+        if accepted is not None:
+            self._notices.warn("dropped")
+            rows, batch, next_batch = rows[accepted], take(batch, accepted), take(next_batch, accepted)
+            actions, rewards = actions[accepted], rewards[accepted]
+            terminated, truncated = terminated[accepted], truncated[accepted]
+        if len(rows):
+            decision = self._decision(rows, batch)
+            step = Transition(batch, decision, actions, next_batch, rewards, terminated, truncated)
+            self.adaptation.learn(rows, step)
+            self._is_fresh[rows] = False
+        if self._notices.count(rows) or len(ended):
+            self._notices.warn("method")
+        if len(ended):
+            self._end_episodes(ended)
 
     def wrap(self, env: gymnasium.Env[Any, Any], index: int = 0) -> gymnasium.Env[Any, Any]:
         """The environment, wrapped so that every step is observed: evaluate_policy(agent, agent.wrap(env)) adapts."""
@@ -211,7 +240,6 @@ class NappingAgent:
 
     def begin_episode(self, env: int = 0) -> None:
         """An environment was reset: forget its unfinished episode."""
-        self._returns[env] = 0.0
         self._is_fresh[env] = False
         self.adaptation.discard_episode(np.array([env]))
 
@@ -268,7 +296,8 @@ class NappingAgent:
             contexts=self.adaptation.contexts.tolist(),
             names=list(self._names.items()),
             episodes=self._episodes.tolist(),
-            returns=self._returns.tolist(),
+            returns=self.adaptation.returns.tolist(),
+            steps=[SavedSteps(*counts) for counts in self.adaptation.filter.counts()],
             nappingrl=nappingrl.__version__,
         )
         return write_saved(path, settings, self.adaptation.state())
@@ -311,7 +340,8 @@ class NappingAgent:
 
     def _restore(self, settings: Settings, arrays: dict[str, Array], with_detector: bool) -> None:
         self.adaptation.contexts[:], self._names = settings.contexts, dict(settings.names)
-        self._episodes[:], self._returns[:] = settings.episodes, settings.returns
+        self._episodes[:], self.adaptation.returns[:] = settings.episodes, settings.returns
+        self.adaptation.filter.restore(msgspec.structs.astuple(steps) for steps in settings.steps)
         try:
             self.adaptation.restore(arrays, with_detector)
         except (LookupError, TypeError, ValueError, ArithmeticError) as error:  # of a method that checks nothing
@@ -334,33 +364,11 @@ class NappingAgent:
         return self.adaptation.act(rows, batch)[1]
 
     def _end_episodes(self, rows: Rows) -> None:
-        self._episodes[rows] += 1
-        self.adaptation.end_episode(rows, self._returns[rows], self._episodes[rows])
+        is_cut = self.adaptation.filter.is_dropped[rows]
+        self._episodes[rows[~is_cut]] += 1
+        self._is_fresh[rows[is_cut]] = False
+        self.adaptation.end_episode(rows, self._episodes[rows])
         self.adaptation.begin_episode(rows)
-        self._returns[rows] = 0.0
-
-
-class ObservingWrapper(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """The same environment; an agent observes every step. It copies observations: some environments reuse an array."""
-
-    def __init__(self, env: gymnasium.Env[Any, Any], agent: NappingAgent, index: int) -> None:
-        super().__init__(env)
-        self._agent, self._index = agent, index
-        self._observation: Any = None
-
-    @override
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        observation, info = self.env.reset(seed=seed, options=options)
-        self._observation = deepcopy(observation)
-        self._agent.begin_episode(self._index)
-        return observation, info
-
-    @override
-    def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
-        following, reward, terminated, truncated, info = self.env.step(action)
-        self._agent.observe(self._observation, action, following, reward, terminated, truncated, self._index)
-        self._observation = deepcopy(following)
-        return following, reward, terminated, truncated, info
 
 
 def _resolve(domain: DomainSpec, spec: AdaptationSpec) -> AdaptationSpec:
@@ -382,15 +390,6 @@ def _check_sizes(agent: Agent, n_envs: int, seed: int) -> None:
         )
     if not agent.embedding_dim or (not agent.n_actions and agent.action_low is None):
         raise BadAgentError(f"agent {agent.name} does not know its sizes yet: give TorchAgent its observation_shape=")
-
-
-def _as_score(score: Score | Eval | str | None) -> Score | None:
-    """A Score of the user's; None where a name or nothing was given."""
-    if isinstance(score, Score):
-        return score
-    if callable(score):
-        return Score(getattr(score, "__name__", "custom"), score)
-    return None
 
 
 def _path_of(model: Any) -> str | None:

@@ -13,6 +13,10 @@ class NappingError(Exception):
     """Base of all errors a user can cause; the command line prints it as one line and exits with status 2."""
 
 
+class AdaptationWarning(UserWarning):
+    """The agent does not adapt, or not to everything that it observed; the text says why."""
+
+
 class UnknownNameError(NappingError):
     """Raised for an unknown name of a domain, agent, method, novelty, score, rule or detector."""
 

@@ -61,3 +61,12 @@ class Score:
 def reward_score(threshold: float = 0.0, supremum: float = inf) -> Score:
     """The reward of the environment as a score."""
     return Score("reward", lambda obs, act, obs2, reward, end: reward, threshold, supremum, "the reward of the step")
+
+
+def as_score(score: Score | Eval | str | None) -> Score | None:
+    """A Score of the user's; None where a name or nothing was given."""
+    if isinstance(score, Score):
+        return score
+    if callable(score):
+        return Score(getattr(score, "__name__", "custom"), score)
+    return None

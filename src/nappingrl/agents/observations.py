@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from nappingrl.agents.base import Agent
 from nappingrl.errors import BadObservationError, BadSpecError
-from nappingrl.types import Decision, Transition
+from nappingrl.types import Decision, Flags, Transition
 
 
 def as_batch(agent: Agent, observation: Any) -> tuple[Any, bool]:
@@ -17,9 +17,25 @@ def as_batch(agent: Agent, observation: Any) -> tuple[Any, bool]:
         raise BadObservationError(
             "a tuple (observation, info) was given: unpack it first, `observation, info = env.reset()`"
         )
-    batch = _map_arrays(np.asarray, observation)
+    batch = _map_arrays(_as_numbers, observation)
     is_single = _is_single(agent, batch)
     return (_map_arrays(lambda array: array[None], batch) if is_single else batch), is_single
+
+
+def _as_numbers(values: Any) -> NDArray[Any]:
+    numbers = np.asarray(values)
+    if numbers.dtype.kind not in "biuf":
+        raise BadObservationError(f"observation {values!r:.60} given; an array of real numbers is needed")
+    return numbers
+
+
+def check_alike(batch: Any, next_batch: Any) -> None:
+    """Raise if observations and next observations differ in their number or shape."""
+    shapes, next_shapes = _map_arrays(np.shape, batch), _map_arrays(np.shape, next_batch)
+    if shapes != next_shapes:
+        raise BadObservationError(
+            f"observations of shape {shapes} but next observations of shape {next_shapes} given; make them alike"
+        )
 
 
 def _is_single(agent: Agent, observation: Any) -> bool:
@@ -39,7 +55,10 @@ def _is_single(agent: Agent, observation: Any) -> bool:
 
 def as_column(name: str, value: ArrayLike, dtype: DTypeLike, n: int) -> Any:
     """One value for each of n observations, (n,)."""
-    column = np.atleast_1d(np.asarray(value, dtype))
+    try:
+        column = np.atleast_1d(np.asarray(value, dtype))
+    except (TypeError, ValueError, OverflowError):
+        raise BadSpecError(f"{name} {value!r:.60} given; a number for each observation is needed") from None
     if column.shape != (n,):
         raise BadSpecError(f"{name} of shape {column.shape} given for {n} observations; give one value for each")
     return column
@@ -55,8 +74,8 @@ def as_actions(agent: Agent, action: Any, n: int) -> NDArray[Any]:
         return actions
     numbers = np.atleast_1d(np.asarray(action, np.float32))
     numbers = numbers[None] if numbers.ndim == 1 and n == 1 else numbers
-    if numbers.shape != (n, len(low)) or not np.isfinite(numbers).all():
-        raise BadSpecError(f"action {action} given for {n} observations; {len(low)} finite numbers each are needed")
+    if numbers.shape != (n, len(low)):
+        raise BadSpecError(f"action {action} given for {n} observations; {len(low)} numbers each are needed")
     return numbers
 
 
@@ -95,6 +114,21 @@ def take_transition(transition: Transition, at: Any) -> Transition:
         terminated=transition.terminated[at],
         truncated=transition.truncated[at],
     )
+
+
+def merge_decisions(at: Flags, there: Decision, elsewhere: Decision) -> Decision:
+    """One decision with the rows of two: those of `there` where `at` is true."""
+    return Decision(
+        _merge(at, there.actions, elsewhere.actions),
+        _merge(at, there.model_states, elsewhere.model_states),
+        _merge(at, there.preferences, elsewhere.preferences),
+    )
+
+
+def _merge(at: Flags, there: NDArray[Any], elsewhere: NDArray[Any]) -> NDArray[Any]:
+    both = np.empty((len(at), *there.shape[1:]), there.dtype)
+    both[at], both[~at] = there, elsewhere
+    return both
 
 
 def are_equal(a: Any, b: Any) -> bool:

@@ -15,9 +15,11 @@ from nappingrl.cli.console import new_run_folder, print_note, print_table, progr
 from nappingrl.errors import BadSpecError, check_whole
 from nappingrl.novelties.subject import find_spec
 from nappingrl.registry import domains
+from nappingrl.report.runs import Run as TrialRun
 from nappingrl.report.runs import read_run
 from nappingrl.report.table import HEAD, Result, runs_table
 from nappingrl.trials.limits import MAX_WORKERS
+from nappingrl.trials.notes import suspect
 from nappingrl.trials.runner import run_into
 from nappingrl.trials.spec import RunSpec
 from nappingrl.trials.workers import default_workers
@@ -90,11 +92,13 @@ class Run:
         except KeyboardInterrupt:
             print_note(f"stopped; finished parts are safe. Continue with: {command}")
             raise
-        for note in folder.manifest.notes:
+        run = read_run(out)
+        notes = [*run.notes, *_idle_notes(run)]
+        for note in notes:
             print_note(note)
-        summary = read_run(out).summary(time.perf_counter() - started)
+        summary = run.summary(time.perf_counter() - started)
         if self.json:
-            print(json.dumps(asdict(summary)))
+            print(json.dumps(asdict(summary) | {"notes": notes}))
             return
         print_table(HEAD, runs_table([Result(folder.manifest.label, summary)]))
         print(f"rows: {out}   next: {argv.line('report', out)}")
@@ -118,6 +122,13 @@ class Run:
         if self.env:
             find_spec(self.env)
         return self.domain or self.env
+
+
+def _idle_notes(run: TrialRun) -> list[str]:
+    """Whether the method had nothing to do after an alarm; runs one trial again where the rows leave it open."""
+    trial = suspect(run.spec, run.rows)
+    status = run.replay(trial).status if trial else ""
+    return [f"{run.method} acted as the frozen agent in trial {trial}: {status}"] if status else []
 
 
 def command_for(spec: RunSpec, out: Path | None) -> str:

@@ -53,6 +53,10 @@ class Detector:
         """What has changed, in words; empty where the detector cannot tell."""
         return ""
 
+    def status(self, row: int) -> str:
+        """Why it cannot raise an alarm now, as "is calibrating: 3 of 40 episodes"; empty: it can."""
+        return ""
+
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything it has learned, as named arrays, for saving: by default all arrays among its attributes."""
         return arrays_of(self)
@@ -64,6 +68,10 @@ class Detector:
 
 class Never(Detector):
     """Never alarms: the method stays as it was before the novelty."""
+
+    def status(self, row: int) -> str:
+        """Always the same."""
+        return "never alarms"
 
 
 class Announced(Detector):

@@ -48,6 +48,13 @@ class Calibrated(Detector):
         if len(judged):
             self.context[judged[self._judge(judged, returns[is_judged])]] = 1
 
+    @override
+    def status(self, row: int) -> str:
+        n_learned, is_outside_trials = int(self._n_learned[row]), self._last[row] > 0
+        if is_outside_trials and n_learned < self.calibration:
+            return f"is calibrating: {n_learned} of {self.calibration} episodes, which it takes as unchanged"
+        return f"cannot alarm: it needs {MIN_EPISODES} calibration episodes" if n_learned < MIN_EPISODES else ""
+
     def _learn(self, rows: Rows, returns: Floats) -> None:
         """Learn from a calibration episode; `_n_learned` does not count it yet."""
         raise NotImplementedError

@@ -64,6 +64,14 @@ class RollingMean(Detector):
         is_judged = (self._n_episodes[rows] >= self.window) & (next_episodes >= self.first)
         self.context[rows[is_outside & is_judged]] = 1
 
+    @override
+    def status(self, row: int) -> str:
+        if self.low == -inf and self.high == inf:
+            return "cannot alarm: it has no limits"
+        n_needed = max(self.window, self.first)
+        n_episodes = int(self._n_episodes[row])
+        return f"needs {n_needed:g} episodes first: {n_episodes} so far" if n_episodes < n_needed else ""
+
 
 class Standardised(Calibrated):
     """Standardises returns by their mean and spread before the novelty.

@@ -86,6 +86,8 @@ class Method:
     """Whether it is given the domain's oracle and true parameters; such a method only runs in trials."""
     can_be_saved: bool = False
     """Whether `state` holds everything that it learned."""
+    needs_alarm: bool = True
+    """Whether it acts as the frozen agent until the detector raises an alarm."""
     options: ClassVar[Mapping[str, Option]] = {}
     """The options it takes, by name."""
 
@@ -154,6 +156,14 @@ class Method:
     def notes(self) -> list[str]:
         """What a user should know before reading the results, one line each."""
         return []
+
+    def status(self, row: int) -> str:
+        """Why it acts as the frozen agent in a changed context, in words; empty: it does not, or too early to say."""
+        return ""
+
+    def never_failed(self) -> str:
+        """The `status` where no action has failed."""
+        return f"no action has failed: score '{self.score.name}' was never below {self.score.threshold:g}"
 
     def diverged(self, rows: Rows) -> Flags:
         """Where a learner diverged (its numbers were no longer finite) and stopped learning."""

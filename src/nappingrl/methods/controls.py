@@ -73,11 +73,12 @@ class SwitchOnFailure(Control):
     def __init__(self, agent: Agent, info: MethodInfo, n: int) -> None:
         super().__init__(agent, info, n)
         self._was_bad = np.zeros(n, np.bool_)
+        self._has_failed = np.zeros(n, np.bool_)
 
     def start(self, rows: Rows, keys: Keys) -> None:
         """No step before."""
         super().start(rows, keys)
-        self._was_bad[rows] = False
+        self._was_bad[rows] = self._has_failed[rows] = False
 
     def instead(self, rows: Rows, observations: Observations, wanted: Actions) -> Actions:
         """Another action where the last one was bad."""
@@ -88,6 +89,11 @@ class SwitchOnFailure(Control):
         """Judge the step."""
         super().learn(rows, transition, detected)
         self._was_bad[rows] = self.scores_of(transition) < self.score.threshold
+        self._has_failed[rows] |= self._was_bad[rows]
+
+    def status(self, row: int) -> str:
+        """Whether any step was bad."""
+        return "" if self._has_failed[row] else self.never_failed()
 
     def end_episode(self, rows: Rows) -> None:
         """The first step of an episode has none before it."""
@@ -170,6 +176,10 @@ class BareController(Control):
 
 class NappingNoMemory(Napping):
     """NAPPING that forgets all principles after every episode."""
+
+    def status(self, row: int) -> str:
+        """As NAPPING's within an episode; between two of them it knows nothing."""
+        return super().status(row) if self.principles.n_regions[row] else ""
 
     def end_episode(self, rows: Rows) -> None:
         """Forget."""

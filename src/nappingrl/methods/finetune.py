@@ -22,6 +22,7 @@ class FineTune(Online):
         ),
     }
     learns_at_once: ClassVar[bool] = False
+    needs_alarm = True
 
     def __init__(self, agent: Agent, info: MethodInfo, n: int) -> None:
         super().__init__(agent, info, n)

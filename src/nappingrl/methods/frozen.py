@@ -8,3 +8,4 @@ class Frozen(Method):
 
     accepts_stateful_agents = True
     can_be_saved = True
+    needs_alarm = False

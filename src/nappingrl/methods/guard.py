@@ -117,6 +117,7 @@ class GuardedMethod(Method):
         self.method = method
         self.agent, self.info, self.n = method.agent, method.info, method.n
         self.can_be_saved = method.can_be_saved
+        self.needs_alarm = method.needs_alarm
         self.guard = Guard(method.n)
 
     @override
@@ -166,6 +167,13 @@ class GuardedMethod(Method):
     @override
     def notes(self) -> list[str]:
         return self.method.notes()
+
+    @override
+    def status(self, row: int) -> str:
+        n_stopped = int(self.guard.n_stopped[row])
+        if n_stopped and self.guard.plays_frozen(np.array([row]))[0]:
+            return f"the guard has stopped it {n_stopped} times, as it did not pay; it will be tried again"
+        return self.method.status(row)
 
     @override
     def diverged(self, rows: Rows) -> Flags:

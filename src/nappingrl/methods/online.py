@@ -1,13 +1,12 @@
 """Online: go on training the agent, as SB3 would, from the first episode of a trial."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nappingrl.agents.base import Agent, check_observations
-from nappingrl.agents.observations import take_transition
+from nappingrl.agents.observations import merge_decisions, take_transition
 from nappingrl.learners import make_learner
 from nappingrl.methods.base import Method, MethodInfo, Option
 from nappingrl.types import Actions, Decision, Flags, Keys, Observations, Rows, Transition
@@ -17,6 +16,7 @@ class Online(Method):
     """Learns and explores from the first step on; each trial has its own weights."""
 
     needs_discrete = True
+    needs_alarm = False
     options: ClassVar[Mapping[str, Option]] = {
         "learning_rate": Option(None, "Adam's learning rate; default: the agent's own"),
         "layers": Option("all", "which layers learn: all, or the last one of each network", ("all", "last")),
@@ -48,11 +48,7 @@ class Online(Method):
         if at.all():
             return self.learner.forward(rows, observations)
         frozen, own = self.agent.forward(observations[~at]), self.learner.forward(rows[at], observations[at])
-        return Decision(
-            _merge(at, own.actions, frozen.actions),
-            _merge(at, own.model_states, frozen.model_states),
-            _merge(at, own.preferences, frozen.preferences),
-        )
+        return merge_decisions(at, own, frozen)
 
     def act(self, rows: Rows, observations: Observations, decision: Decision) -> Actions:
         """Explored actions where learning has begun."""
@@ -79,6 +75,10 @@ class Online(Method):
         """Where learning stopped because a gradient was not finite."""
         return self.learner.state.is_diverged[rows].copy()
 
+    def status(self, row: int) -> str:
+        """Whether learning stopped."""
+        return "its learning diverged and stopped" if self.learner.state.is_diverged[row] else ""
+
     def notes(self) -> list[str]:
         """What starts fresh, and what differs from the training that made the agent."""
         fresh = [] if self._trainable.moments is not None else ["Adam's moments (not in the agent's file)"]
@@ -90,10 +90,3 @@ class Online(Method):
 
     def _keeps_buffer(self) -> bool:
         return False
-
-
-def _merge(at: Flags, there: NDArray[Any], elsewhere: NDArray[Any]) -> NDArray[Any]:
-    """One array with the rows of two."""
-    both = np.empty((len(at), *there.shape[1:]), there.dtype)
-    both[at], both[~at] = there, elsewhere
-    return both

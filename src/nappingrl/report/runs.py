@@ -17,6 +17,7 @@ from nappingrl.errors import BadRunError, check_name
 from nappingrl.report.intervals import Interval, mean_interval, pair
 from nappingrl.report.summary import Summary, common_episodes, final_levels, is_rate, summarise
 from nappingrl.trials.manifest_record import Manifest
+from nappingrl.trials.notes import notes_of
 from nappingrl.trials.store import AGAIN, MISSING, RunFolder
 
 if TYPE_CHECKING:
@@ -82,6 +83,11 @@ class Run:
     def spec(self) -> dict[str, Any]:
         """The completed RunSpec as plain values."""
         return self.manifest.spec
+
+    @property
+    def notes(self) -> list[str]:
+        """What a user should know before reading the results, one line each."""
+        return [*self.manifest.notes, *notes_of(self.spec, self.rows)]
 
     @property
     def domain(self) -> str:

@@ -77,7 +77,7 @@ def _numbers(manifest: Manifest, rows: pl.DataFrame) -> dict[str, Any]:
     last = final_levels(manifest, rows)
     at_end = post.filter(pl.col("episode") == pl.col("episode").max())
     worst = post.group_by("trial").agg(is_failed(manifest))
-    diverged = rows.group_by("trial").agg((pl.col("status") == "diverged").any())
+    diverged = rows.group_by("trial").agg(pl.col("status").str.starts_with("diverged").any())
     return {
         "median": by_episode["median"].to_list(),
         "mean": by_episode["mean"].to_list(),

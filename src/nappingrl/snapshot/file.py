@@ -30,9 +30,11 @@ _SETTINGS, _ARRAYS = "adapter.json", "principles.npz"
 
 _ONE_LINE = r"\A[^\x00-\x1f\x7f-\x9f\u2028\u2029]*\Z"
 Name = Annotated[str, Meta(max_length=200, pattern=_ONE_LINE)]
-Context = Annotated[int, Meta(ge=0, le=MAX_COUNT)]
+Count = Annotated[int, Meta(ge=0, le=MAX_COUNT)]
+Context = Count
 Episode = Annotated[int, Meta(ge=0, le=MAX_EPISODE)]
 Return = Annotated[float, Meta(ge=-MAX_NUMBER, le=MAX_NUMBER)]
+Magnitude = Annotated[float, Meta(ge=0, le=MAX_NUMBER)]
 
 
 class SavedModel(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -60,6 +62,15 @@ class SavedConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     seed: Annotated[int, Meta(ge=0, le=MAX_SEED)]
 
 
+class SavedSteps(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """What an environment's `TransitionFilter` knows."""
+
+    dropped: Count
+    accepted: Count
+    largest_observation: Magnitude
+    largest_reward: Magnitude
+
+
 class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """Everything of a saved agent but its arrays."""
 
@@ -69,13 +80,14 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     names: Annotated[list[tuple[Context, Name]], Meta(max_length=MAX_NAMES)]
     episodes: Annotated[list[Episode], Meta(max_length=MAX_ENVS)]
     returns: Annotated[list[Return], Meta(max_length=MAX_ENVS)]
+    steps: Annotated[list[SavedSteps], Meta(max_length=MAX_ENVS)]
     nappingrl: Name
     """The version that wrote the file."""
     format: int = FORMAT
 
     def __post_init__(self) -> None:
         """Check that there is one entry for each environment, and one name for each context."""
-        for name in ("contexts", "episodes", "returns"):
+        for name in ("contexts", "episodes", "returns", "steps"):
             if len(getattr(self, name)) != self.config.n_envs:
                 raise ValueError(f"{len(getattr(self, name))} {name} for {self.config.n_envs} environments")
         for kind, items in zip(("context", "name"), zip(*self.names, strict=True), strict=False):

@@ -35,7 +35,6 @@ class Engine:
         self._first = np.zeros(slots, np.int64)  # the first episode of the trial
         self._trial = np.zeros(slots, np.int64)  # index into the trials of this call
         self._lengths = np.zeros(slots, np.int64)
-        self._returns = np.zeros(slots)
         self._uniforms = np.zeros((slots, len(self.phase_names), spec.n_reset_draws))
         self._parameters: list[dict[str, float] | None] = [None] * slots
         self._settings: list[Mapping[str, float] | None] = [None] * slots
@@ -52,11 +51,11 @@ class Engine:
             rewards, terminated = self.domain.step(rows, actions)
             next_observations = self.domain.observe(rows)
             self._lengths[rows] += 1
-            self._returns[rows] += rewards
             truncated = (self._lengths[rows] >= horizon) & ~terminated
             transition = Transition(observations, decision, actions, next_observations, rewards, terminated, truncated)
             alarmed = self.adaptation.observe(rows, transition)
-            self._detected_step[alarmed] = self._lengths[alarmed]
+            if len(alarmed):
+                self._detected_step[alarmed] = self._lengths[alarmed]
             observations = next_observations
             ended = terminated | truncated
             if ended.any():
@@ -93,7 +92,6 @@ class Engine:
             if episode == self._first[row] or phase != self.phase_names[episode - 1]:
                 self._begin_phase(row, phase in CHANGED)
         self._lengths[rows] = 0
-        self._returns[rows] = 0.0
         alarmed = self.adaptation.begin_episode(rows)
         self._detected_step[alarmed] = 0
         self.domain.reset(rows, self._uniforms[rows, self._episode[rows]])
@@ -107,16 +105,17 @@ class Engine:
 
     def _end_episodes(self, rows: Rows, terminated: Flags, columns: RowColumns) -> Rows:
         """Write the ended episodes down and begin the next ones; returns the slots whose trial is over."""
-        lengths, returns = self._lengths[rows], self._returns[rows]
+        lengths, returns = self._lengths[rows], self.adaptation.returns[rows]
         regions, n_open = self.method.regions(rows)
         detected = self.adaptation.detected(rows) | (self._detected_step[rows] >= 0)
         columns.write(
             self._trial[rows], self._episode[rows], returns, lengths, self._won(lengths, terminated, returns), detected,
-            self._detected_step[rows], regions, n_open, self.method.diverged(rows), self.domain.parameters_of(rows),
+            self._detected_step[rows], regions, n_open, self.method.diverged(rows),
+            self.adaptation.filter.n_dropped[rows], self.domain.parameters_of(rows),
         )  # fmt: skip
         self._detected_step[rows] = -1
         self._episode[rows] += 1
-        self.adaptation.end_episode(rows, returns, self._episode[rows] + self.first_episode)
+        self.adaptation.end_episode(rows, self._episode[rows] + self.first_episode)
         over: Flags = self._episode[rows] == len(self.phase_names)
         self._begin_episodes(rows[~over])
         done: Rows = rows[over]

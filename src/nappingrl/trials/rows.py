@@ -1,5 +1,7 @@
 """The rows of a run while they are filled."""
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -19,19 +21,23 @@ class RowColumns:
         self.detected_step = np.full(shape, -1)
         self.regions, self.n_open = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         self.diverged = np.zeros(shape, np.bool_)
+        self.n_dropped = np.zeros(shape, np.int64)
+        """Steps dropped since the trial began."""
         self.values = np.zeros((*shape, len(parameters)))
         self.is_played = np.zeros(shape, np.bool_)
 
     def write(
         self, trials: Rows, episodes: Rows, returns: Floats, lengths: Rows, won: Flags, detected: Flags,
-        detected_step: Rows, regions: NDArray[np.int64], n_open: NDArray[np.int64], diverged: Flags, values: Floats,
+        detected_step: Rows, regions: NDArray[np.int64], n_open: NDArray[np.int64], diverged: Flags, n_dropped: Rows,
+        values: Floats,
     ) -> None:  # fmt: skip
         """One ended episode of some of the trials."""
         at = trials, episodes
         self.is_played[at] = True
         self.returns[at], self.lengths[at], self.won[at] = returns, lengths, won
         self.detected[at], self.detected_step[at] = detected, detected_step
-        self.regions[at], self.n_open[at], self.diverged[at], self.values[at] = regions, n_open, diverged, values
+        self.regions[at], self.n_open[at], self.diverged[at] = regions, n_open, diverged
+        self.n_dropped[at], self.values[at] = n_dropped, values
 
     def frame(self, trials: list[TrialSpec], phase_names: list[str], first_episode: int) -> pl.DataFrame:
         """The rows as a table."""
@@ -51,8 +57,16 @@ class RowColumns:
                 "detected_step": steps.set(steps < 0, None),
                 "regions": self.regions.ravel().astype(np.int32),
                 "open_regions": self.n_open.ravel().astype(np.int32),
-                "status": np.where(self.diverged.ravel(), "diverged", "ok"),
+                "status": self._status().ravel(),
             }
             | {f"param_{name}": self.values[..., i].ravel() for i, name in enumerate(self.parameters)}
         )
         return table if self.is_played.all() else table.filter(pl.Series(self.is_played.ravel()))
+
+    def _status(self) -> NDArray[Any]:
+        """What is wrong with each episode: "diverged", "dropped N" (steps), both, or "ok"."""
+        status = np.where(self.diverged, "diverged", "ok").astype(object)
+        dropped = np.diff(self.n_dropped, axis=1, prepend=0)
+        for at in zip(*np.nonzero(dropped), strict=True):
+            status[at] = f"{'diverged, ' if self.diverged[at] else ''}dropped {dropped[at]}"
+        return status.astype(np.str_)

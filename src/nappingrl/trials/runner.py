@@ -88,6 +88,8 @@ class Replayed:
     """Its principles at the end (`Principles.table`); empty where the method has none."""
     description: str
     """The rule in force at the end in words; empty where the method has none."""
+    status: str
+    """Why the method acted as the frozen agent (`Method.status`); empty: it did not."""
     is_same: bool
     """Whether the rows are those that the run had stored."""
 
@@ -113,7 +115,7 @@ def replay(folder: RunFolder, trial: str, envs: Collection[str] = ()) -> Replaye
     rows = engine.run_trials([found])
     table = engine.method.table(0)
     stored = folder.read_chunk(index // folder.manifest.chunk).filter(pl.col("trial") == found.id)
-    return Replayed(found.id, rows, table, engine.method.describe(0), rows.equals(stored))
+    return Replayed(found.id, rows, table, engine.method.describe(0), engine.method.status(0), rows.equals(stored))
 
 
 def module_ids(manifest: Manifest) -> list[str]:

@@ -13,7 +13,7 @@ from command_line import Napping
 from nappingrl import NappingAgent
 from nappingrl.agents.base import Agent
 from nappingrl.domains.cartpole import CartPole
-from nappingrl.errors import BadSpecError
+from nappingrl.errors import AdaptationWarning, BadSpecError
 from nappingrl.methods.base import MethodInfo
 from nappingrl.methods.foresight import Foresight
 from nappingrl.novelties.novelty import Novelty
@@ -159,7 +159,8 @@ def test_around_a_gymnasium_environment_it_adapts(agent: Agent) -> None:
 def test_around_an_environment_it_waits_for_its_detector(agent: Agent) -> None:
     made = NappingAgent(agent, domain="cartpole", method="foresight", detector="residual")
     env = made.wrap(gymnasium.make("nappingrl/CartPole-v0"))
-    assert play(made, env, 41) == [200.0] * 41
+    with pytest.warns(AdaptationWarning, match="is calibrating: 0 of 40 episodes"):
+        assert play(made, env, 41) == [200.0] * 41
     assert made.detected.tolist() == [False]
     totals = play(made, env, 6, **HARD)
     assert made.detected.tolist() == [True]

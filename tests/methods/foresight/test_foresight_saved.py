@@ -11,6 +11,7 @@ from nappingrl import NappingAgent
 from nappingrl.methods.foresight import Foresight
 
 CALM: dict[str, float] = {}
+pytestmark = pytest.mark.filterwarnings("ignore::nappingrl.AdaptationWarning")  # agents that wait or stay idle
 STORM = {"force": 30.0, "length": 2.0, "gravity": 30.0}
 
 

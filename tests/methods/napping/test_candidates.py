@@ -131,11 +131,11 @@ def test_predicts_like_sb3(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.predict(three)[0], agent.predict(three)[0])
 
 
-@pytest.mark.parametrize("action", [1, [1.0], [1.0, 2.0, 3.0], [np.nan, 1.0], [[1.0, 2.0], [1.0, 2.0]]])
+@pytest.mark.parametrize("action", [1, [1.0], [1.0, 2.0, 3.0], [[1.0, 2.0], [1.0, 2.0]]])
 def test_invalid_actions(action: Any) -> None:
-    """Actions must be finite and of the right shape."""
+    """Actions must be of the right shape."""
     agent = NappingAgent(constant_agent(0.5, 6.0))
-    with pytest.raises(BadSpecError, match="2 finite numbers each are needed"):
+    with pytest.raises(BadSpecError, match="2 numbers each are needed"):
         agent.observe(np.zeros(2), action, np.zeros(2), 0.0, False)
     with pytest.raises(BadObservationError):
         agent.predict(np.zeros(3))

@@ -146,6 +146,14 @@ class Residual(Detector):
         self.recognition.recent.clear(rows)
 
     @override
+    def status(self, row: int) -> str:
+        if self._is_calibrated[row]:
+            return "" if np.isfinite(self.surprise.limit[row]) else "cannot alarm: it calibrated on too few steps"
+        n_episodes = int(self._episode[row] - self._first_episode[row])
+        n_needed = self.config.n_calibration_episodes
+        return f"is calibrating: {n_episodes} of {n_needed} episodes, which it takes as unchanged"
+
+    @override
     def explain(self, row: int) -> str:
         """Which observations changed, the most surprising first."""
         changed = self._changed[row]

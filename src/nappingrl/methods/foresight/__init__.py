@@ -186,6 +186,13 @@ class Foresight(Method):
         return describe(trial.policy, trial.planner.baseline.centre, trial.planner.scale, self.domain)
 
     @override
+    def status(self, row: int) -> str:
+        trial = self.trials[row]
+        if trial.policy is not None or not trial.has_planned_enough:
+            return ""
+        return "it knows no policy that is expected to earn more than the agent's own"
+
+    @override
     def context_sizes(self, row: int) -> dict[int, int]:
         return self.trials[row].context_sizes()
 

@@ -83,6 +83,11 @@ class ForesightTrial:
         """The policy in force; None: the agent's own."""
         return None if self.planner is None or self.planner.current.kind == FROZEN else self.planner.current
 
+    @property
+    def has_planned_enough(self) -> bool:
+        """Whether it has planned after each of the first episodes in the changed world."""
+        return self._n_episodes >= self.config.n_planning_episodes
+
     def context_sizes(self) -> dict[int, int]:
         """How many policies are remembered for each context."""
         planners = {context: planner for context, (planner, _) in self._others.items()} | {self.context: self.planner}

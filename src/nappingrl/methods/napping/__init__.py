@@ -141,6 +141,13 @@ class Napping(Method):
         )
         self._regions[renumbered] = -1
 
+    def status(self, row: int) -> str:
+        """Whether any action has failed: until then all principles keep the agent's own action."""
+        table = self.table(row)
+        wanted, candidates = table["wanted"], table["candidates"]
+        keeps_own = (candidates.sum(axis=1) == 1) & candidates[np.arange(len(wanted)), wanted]
+        return self.never_failed() if keeps_own.all() else ""
+
     def table(self, row: int) -> dict[str, NDArray[Any]]:
         """The principles in force."""
         return self.principles.table(row)

@@ -27,7 +27,7 @@ def summary_section(runs: Sequence[Run], results: Sequence[Result]) -> str:
     sources = {run.manifest.source_sha256 for run in runs}
     if len(sources) > 1:
         warnings.append(f"These runs come from {len(sources)} states of the source code; see How to rerun.")
-    notes = [f"{run.label}: {note}" for run in runs for note in run.manifest.notes]
+    notes = [f"{run.label}: {note}" for run in runs for note in run.notes]
     settings = [(name, ", ".join(dict.fromkeys(str(run.spec[name]) for run in runs))) for name in _SETTINGS]
     manifest = runs[0].manifest
     solved = "not defined: the environment has no reward threshold"

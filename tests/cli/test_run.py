@@ -26,7 +26,8 @@ def test_run_json_has_the_documented_keys(run_short: Callable[..., Done], agent_
     done = run_short("--out", "r", "--seed", "7", "--json")
     found = last_json(done)
     assert done.out.count("\n") == 1
-    assert set(found) == SUMMARY
+    assert set(found) == SUMMARY | {"notes"}
+    assert found["notes"] == []
     assert {name: found[name] for name in ("domain", "agent", "method", "novelty", "trials", "seed")} == {
         "domain": "cartpole",
         "agent": str(agent_zip),
@@ -83,8 +84,29 @@ def test_run_json_counts_failed_and_solved_in_mountaincar(
     assert learner["failed"] == (returns == -500).all(axis=1).sum() < 3
 
 
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("cartpole", "--detector", "never"), "in all 2 trials: detector 'never' raised no alarm"),
+        (
+            ("--env", "CartPole-v1", "--novelty", "gravity=30", "--detector", "given"),
+            "no action has failed: score 'reward'",
+        ),
+    ],
+)
+def test_run_says_that_nothing_was_adapted(
+    napping: Napping, agent_zip: Path, arguments: tuple[str, ...], text: str
+) -> None:
+    options = ("--agent", agent_zip, "--trials", "2", "--protocol", "1+2", "--workers", "1", "--json")
+    done = napping("run", *arguments, *options)
+    (note,) = json.loads(done.out)["notes"]
+    assert note.startswith("napping acted as the frozen agent")
+    assert text in note
+    assert done.err == f"napping: {note}\n"
+
+
 def test_run_without_a_first_phase_has_no_pre_mean(run_short: Callable[..., Done]) -> None:
-    found = last_json(run_short("--protocol", "0+2", "--json"))
+    found = last_json(run_short("--protocol", "0+2", "--detector", "given", "--json"))
     assert found["pre_mean"] is None
     assert len(found["median"]) == len(found["mean"]) == 2
 

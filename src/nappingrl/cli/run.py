@@ -92,7 +92,7 @@ class Run:
         except KeyboardInterrupt:
             print_note(f"stopped; finished parts are safe. Continue with: {command}")
             raise
-        run = read_run(out)
+        run = read_run(out, env=spec.module_ids)
         notes = [*run.notes, *_idle_notes(run)]
         for note in notes:
             print_note(note)

@@ -10,7 +10,8 @@ from nappingrl.agents.base import Agent
 from nappingrl.domains import find_domain
 from nappingrl.errors import BadSpecError
 from nappingrl.registry import methods
-from nappingrl.trials.spec import RunSpec, TrialSpec, options_hash
+from nappingrl.trials.spec import RunSpec, TrialSpec
+from nappingrl.trials.spec_record import options_hash
 from nappingrl.types import Transition
 
 TAKES = {

@@ -128,11 +128,11 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def defuse(cell: str) -> str:
-    """A text cell of a CSV that no spreadsheet takes for a formula; numbers such as -99.3 stay as they are."""
+    """A text cell of a CSV that no spreadsheet takes for a formula; numbers such as "-99.3" or "-1 -2" stay."""
     if not cell.startswith(("=", "+", "-", "@", "\t", "\r")):
         return cell
     try:
-        float(cell)
+        [float(word) for word in cell.split(" ")]
     except ValueError:
         return f"'{cell}"
     return cell

@@ -35,7 +35,7 @@ def test_list_json(napping: Napping) -> None:
     assert list(found["methods"]) == methods.names()
     keys = {"title", "role", "origin", "about", "options"}
     assert all(set(entry) == keys and entry["about"] for entry in found["methods"].values())
-    assert set(found["methods"]["napping"]["options"]) == {"rule", "space", "choice", "search", "layer"}
+    assert set(found["methods"]["napping"]["options"]) == {"rule", "space", "choice", "search", "layer", "max_regions"}
     assert "preference" in found["methods"]["napping"]["options"]["choice"]
     assert found["methods"]["frozen"]["options"] == found["methods"]["random"]["options"] == {}
     assert set(found["methods"]["replay-success"]["options"]) == {"epsilon"}

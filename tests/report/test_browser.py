@@ -134,7 +134,7 @@ def test_the_novelty_is_chosen_by_name(page: Page) -> None:
     choose(page, "name", "1", "input")
     redrawn(page, before)
     assert ends(page) == [20 + 3 * 22, 80 + 3 * 22]
-    assert shown(page) == "novelty gravity: 10 trials per run."
+    assert shown(page) == "novelty gravity: 15 trials per run."
 
 
 def test_median_and_mean(page: Page) -> None:

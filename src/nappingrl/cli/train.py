@@ -98,12 +98,14 @@ class Train:
         return train_env(recipe, self.file, command, on_progress, tensorboard=self.tensorboard)
 
     def _train_shipped(self, on_progress: OnProgress) -> dict[str, Any]:
+        from nappingrl.agents.training.recipes import check_limits
         from nappingrl.agents.training.sb3 import train
 
         if self.option or self.algorithm != "ppo":
             raise BadSpecError("--option and --algorithm need --env; the recipe of a shipped agent is fixed")
         if self.out.suffix == ".zip":
             raise BadSpecError(f"--out is '{self.out}'; shipped agents need a folder: they are an .npz and a card")
+        check_limits(self.steps, self.seed)  # before a folder is made
         if f"{self.domain}-{self.agent}" in recipes():
             make_folder(self.out)
         return train(

@@ -24,6 +24,14 @@ Spaces = tuple[gymnasium.Space[Any], gymnasium.Space[Any]]
 """Of observations and actions."""
 
 
+def check_limits(steps: int | None, seed: int | None) -> None:
+    """Raise in one line if a training would be too long, or its seed is out of range."""
+    if steps is not None:
+        check_whole("--steps", steps, 1, MAX_STEPS)
+    if seed is not None:
+        check_whole("--seed", seed, 0, MAX_SEED)
+
+
 def make_recipe(
     env_id: str,
     spaces: Spaces,
@@ -41,8 +49,7 @@ def make_recipe(
     observations, _ = spaces
     base, about = _tuned(env_id, algorithm.upper())
     steps = base.get("total_steps", STEPS) if steps is None else steps
-    check_whole("--steps", steps, 1, MAX_STEPS)
-    check_whole("--seed", seed, 0, MAX_SEED)
+    check_limits(steps, seed)
     recipe: dict[str, Any] = {
         "about": about,
         "algorithm": algorithm.upper(),

@@ -8,8 +8,8 @@ from nappingrl.agents import zoo
 from nappingrl.agents.mlp import MlpAgent
 from nappingrl.agents.training.cards import card
 from nappingrl.agents.training.learning import OnEvaluation, learn
-from nappingrl.agents.training.recipes import MAX_SEED, MAX_STEPS
-from nappingrl.errors import check_name, check_whole
+from nappingrl.agents.training.recipes import check_limits
+from nappingrl.errors import check_name
 from nappingrl.types import OnProgress
 
 SOURCE = "trained for this package; the best checkpoint of the evaluations during training, by mean return"
@@ -33,10 +33,7 @@ def train(
     names = [stem.removeprefix(f"{domain}-") for stem in recipes if stem.startswith(f"{domain}-")]
     check_name("domain with training recipes", domain, zoo.recipe_domains())
     check_name("training recipe", agent, names)
-    if total_steps is not None:
-        check_whole("--steps", total_steps, 1, MAX_STEPS)
-    if seed is not None:
-        check_whole("--seed", seed, 0, MAX_SEED)
+    check_limits(total_steps, seed)
     recipe = recipes[f"{domain}-{agent}"]
     changed = {"seed": seed, ("episodes" if "episodes" in recipe else "total_steps"): total_steps}
     if "reads" in recipe:

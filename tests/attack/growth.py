@@ -109,7 +109,7 @@ def lives(budget: float, seed: int) -> Iterator[Life]:
             yield Life("dqn", name, "given", steps, seed)
     steps = int(budget * 1e4)
     for name in [name for name in detectors.names() if name != "given"]:
-        yield Life("ppo", "napping", name, steps, seed, min(ENDLESS_OPTIONS["max_regions"], steps // 5))
+        yield Life("ppo", "napping", name, steps, seed, steps // 50)  # full by half time
 
 
 def live(life: Life) -> Report:

@@ -119,5 +119,5 @@ def test_every_method_can_be_guarded(name):
 
 def test_the_guard_passes_every_call_of_the_contract_on():
     contract = {name for name, member in vars(Method).items() if callable(member) or isinstance(member, property)}
-    own = {"__init__", "score", "scores_of", "mask", "option", "never_failed"}  # they read what both share: info and options
+    own = {"__init__", "score", "scores_of", "mask", "option", "never_failed"}  # they read what both share
     assert contract - own <= set(vars(GuardedMethod))

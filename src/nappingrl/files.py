@@ -127,6 +127,12 @@ def write_whole(path: Path, data: bytes) -> None:
         raise
 
 
+def remove_temporaries(folder: Path) -> None:
+    """Remove what killed processes were writing into a folder; only for the one process that writes there."""
+    for file in folder.glob(f"*.*-????????{TEMPORARY}"):
+        file.unlink(missing_ok=True)
+
+
 def defuse(cell: str) -> str:
     """A text cell of a CSV that no spreadsheet takes for a formula; numbers such as "-99.3" or "-1 -2" stay."""
     if not cell.startswith(("=", "+", "-", "@", "\t", "\r")):

@@ -78,7 +78,11 @@ def test_from_nothing_to_figures_pages_and_claims(small: Path, capsys: pytest.Ca
     assert len(judged) == len(CLAIMS)
     assert NOT_RUN in {claim["status"] for claim in judged}
     before = {part: part.stat().st_mtime_ns for part in small.rglob("*.parquet")}
+    left, mine = (small / "figures" / name for name in ("map.png.123-0123abcd.tmp", "mine.tmp"))
+    left.touch()
+    mine.touch()
     main(words)
+    assert (left.exists(), mine.exists()) == (False, True), "what a killed process was writing is removed"
     main(command.split()[1:])
     assert {part: part.stat().st_mtime_ns for part in small.rglob("*.parquet")} == before, "nothing is run twice"
 

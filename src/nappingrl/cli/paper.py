@@ -11,6 +11,7 @@ from nappingrl.cli.console import print_claims, print_note, print_table, progres
 from nappingrl.cli.report import report_command
 from nappingrl.cli.run import command_for
 from nappingrl.errors import check_whole
+from nappingrl.files import remove_temporaries
 from nappingrl.reproduction.evaluation import Stage, plan_evaluation, read_seconds, run_stages
 from nappingrl.reproduction.outputs import write_claims, write_outputs, write_pass_rates
 from nappingrl.trials.limits import MAX_SEED, MAX_WORKERS
@@ -45,6 +46,8 @@ class Paper:
         check_whole("--seed", self.seed, 0, MAX_SEED)
         make_folder(self.out)
         with locked(self.out):
+            for folder in (self.out, *(path for path in self.out.iterdir() if path.is_dir())):
+                remove_temporaries(folder)
             self._evaluate()
 
     def _evaluate(self) -> None:

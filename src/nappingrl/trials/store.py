@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from nappingrl.errors import BadRunError, BadSpecError
-from nappingrl.files import TEMPORARY, write_whole
+from nappingrl.files import TEMPORARY, remove_temporaries, write_whole
 from nappingrl.trials.lock import LOCK, locked
 from nappingrl.trials.manifest_record import IDENTITY, MANIFEST, Manifest, ManifestError, parse_manifest, read_manifest
 from nappingrl.trials.parts import BadPartError, read_part, write_part
@@ -106,8 +106,7 @@ class RunFolder:
 
     def pending(self) -> list[int]:
         """Chunks that still have to be run. A part that cannot be used is named, set aside, and counts as missing."""
-        for file in self.path.glob(f"*{TEMPORARY}"):
-            file.unlink(missing_ok=True)  # of writers that were killed
+        remove_temporaries(self.path)
         faults = self.faults()
         for chunk, fault in faults.items():
             if fault != MISSING:

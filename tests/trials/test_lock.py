@@ -54,7 +54,7 @@ def test_the_lock_of_a_dead_process_is_taken_over(tmp_path: Path, agent: Agent) 
         process.kill()
         process.wait()
     assert (tmp_path / ".lock").exists()
-    (tmp_path / "manifest.json.1-ab.tmp").write_text("half")
+    (tmp_path / "manifest.json.1-ab09afa3.tmp").write_text("half")
     nappingrl.run("cartpole", agent, "frozen", trials=1, protocol="0+1", out=tmp_path)
     assert not (tmp_path / ".lock").exists()
     assert not list(tmp_path.glob("*.tmp")), "what a killed writer left is removed"

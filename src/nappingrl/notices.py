@@ -23,18 +23,22 @@ class Notices:
 
     def notes(self, env: int) -> dict[str, str]:
         """What there is to say of an environment, by who it is about: detector, method, dropped steps."""
-        notes, adaptation = {}, self.adaptation
-        if adaptation.contexts[env]:
-            if self._n_changed[env] >= FEW_STEPS and (why := adaptation.method.status(env)):
-                notes["method"] = f"method '{self._method}' acts as the frozen agent: {why}"
-        elif adaptation.method.needs_alarm and (why := adaptation.detector.status(env)):
-            notes["detector"] = (
-                f"method '{self._method}' waits for an alarm: detector '{self._detector}' {why}; "
-                "if the environment has changed already, use detector='given'"
-            )
-        if count := int(adaptation.filter.n_dropped[env]):
-            notes["dropped"] = f"{count} observed steps were left out: numbers that are not finite or absurdly large"
-        return notes
+        notes = {about: self._note(about, env) for about in ("method", "detector", "dropped")}
+        return {about: note for about, note in notes.items() if note}
+
+    def _note(self, about: str, env: int) -> str:
+        """What there is to say about one of them. Only this is computed: a method may read all that it learned."""
+        adaptation, has_changed = self.adaptation, bool(self.adaptation.contexts[env])
+        if about == "method" and has_changed and self._n_changed[env] >= FEW_STEPS:
+            why = adaptation.method.status(env)
+            return f"method '{self._method}' acts as the frozen agent: {why}" if why else ""
+        if about == "detector" and not has_changed and adaptation.method.needs_alarm:
+            why = adaptation.detector.status(env)
+            waiting = f"method '{self._method}' waits for an alarm: detector '{self._detector}' {why}; "
+            return f"{waiting}if the environment has changed already, use detector='given'" if why else ""
+        if about == "dropped" and (count := int(adaptation.filter.n_dropped[env])):
+            return f"{count} observed steps were left out: numbers that are not finite or absurdly large"
+        return ""
 
     def count(self, rows: Rows) -> bool:
         """Count one step of each row; returns whether one of them is due for a look within its episode."""
@@ -47,7 +51,7 @@ class Notices:
             return
         n = self.adaptation.method.n
         for env in range(n):
-            if note := self.notes(env).get(about):
+            if note := self._note(about, env):
                 self.warn_of(about, f"environment {env}: {note}" if n > 1 else note)
                 return
 

@@ -1,4 +1,4 @@
-"""Commands in processes of their own, watched by /proc: the tests of signals wait for what a process does."""
+"""Commands in separate processes, watched by /proc: the tests of signals wait for what a process does."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ Process = subprocess.Popen[str]
 
 @contextmanager
 def started(*words: str | Path, **options: object) -> Iterator[Process]:
-    """`napping` in a session of its own, of which nothing is left at the end."""
+    """`napping` in a new session; at the end all of its processes are killed."""
     command = [sys.executable, "-m", "nappingrl", *map(str, words)]
     pipe = subprocess.PIPE
     process: Process = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True, **options)  # type: ignore[call-overload]

@@ -15,6 +15,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import nappingrl
+import processes
 from nappingrl.agents.base import Agent
 from nappingrl.cli import main
 from nappingrl.errors import BadAgentError, BadRunError, BadSpecError, UnknownNameError
@@ -23,7 +24,7 @@ from nappingrl.trials import runner as launch
 from nappingrl.trials.engine import Engine
 from nappingrl.trials.store import RunFolder
 from patience import PATIENCE, wait_for
-from processes import members
+from processes import Process, members
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
 TINY: dict[str, Any] = {"protocol": "0+1", "trials": 2}
@@ -158,21 +159,11 @@ def arguments(zip_file: Path, out: Path, workers: int) -> list[str]:
 
 
 @contextmanager
-def started(zip_file: Path, out: Path, workers: int) -> Iterator[subprocess.Popen[str]]:
-    """`napping run` in a session of its own, once its first part is there; at the end all of the session is killed."""
-    command = [sys.executable, "-m", "nappingrl", *arguments(zip_file, out, workers)]
-    pipe = subprocess.PIPE
-    process = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
-    try:
+def started(zip_file: Path, out: Path, workers: int) -> Iterator[Process]:
+    """`napping run` in its own session, once its first part exists; at the end all of the session is killed."""
+    with processes.started(*arguments(zip_file, out, workers)) as process:
         wait_for(lambda: bool(parts(out)), process)
         yield process
-    finally:
-        for pid in {process.pid, *members(process.pid)}:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
-        process.communicate()
 
 
 def parts(out: Path) -> list[str]:

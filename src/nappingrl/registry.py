@@ -236,6 +236,8 @@ methods = _built_in(
       "no_rules": "the frozen agent learns nothing"}),
     ("foresight", "methods.foresight:Foresight",
      {"title": "Foresight", "colour": "#6a3d9a", "marker": "D", "role": "method", "cost": 30.0, "in_paper": False}),
+    ("reground", "methods.reground:Reground",
+     {"title": "Re-grounding", "colour": "#117733", "marker": "d", "role": "method", "cost": 5.0, "in_paper": False}),
     ("online", "methods.online:Online",
      {"title": "Online", "colour": "#009e73", "marker": "^", "role": "baseline", "no_rules": _WEIGHTS, "cost": 100.0}),
     ("finetune", "methods.finetune:FineTune",

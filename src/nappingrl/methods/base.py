@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,15 @@ class MethodInfo:
     options: Mapping[str, Any] = field(default_factory=dict)
     oracle: OracleController | None = None
     """Only for privileged methods."""
+
+
+class Forecast(NamedTuple):
+    """Returns that a method expects by its own model of the changed world."""
+
+    agent: float
+    """If the frozen agent plays an episode."""
+    own: float
+    """If the method does."""
 
 
 class Method:
@@ -164,6 +173,14 @@ class Method:
     def never_failed(self) -> str:
         """The `status` where no action has failed."""
         return f"no action has failed: score '{self.score.name}' was never below {self.score.threshold:g}"
+
+    def is_certain(self, rows: Rows) -> Flags:
+        """Where what it does is established by other evidence than returns, so that it may act at once."""
+        return np.zeros(len(rows), np.bool_)
+
+    def forecast(self, row: int) -> Forecast | None:
+        """What it expects to earn in the next episode; None: it cannot tell."""
+        return None
 
     def diverged(self, rows: Rows) -> Flags:
         """Where a learner diverged (its numbers were no longer finite) and stopped learning."""

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from nappingrl.agents.base import Agent
 from nappingrl.errors import BadSpecError
-from nappingrl.methods.base import Method, MethodInfo, Option
+from nappingrl.methods.base import Forecast, Method, MethodInfo, Option
 from nappingrl.methods.foresight.config import config_options, read_config
 from nappingrl.methods.foresight.describe import describe, to_principles
 from nappingrl.methods.foresight.policies import FROZEN
@@ -191,6 +191,13 @@ class Foresight(Method):
         if trial.policy is not None or not trial.has_planned_enough:
             return ""
         return "it knows no policy that is expected to earn more than the agent's own"
+
+    @override
+    def forecast(self, row: int) -> Forecast | None:
+        planner = self.trials[row].planner
+        if planner is None or planner.exploring is not None or self.trials[row].policy is None:
+            return None
+        return Forecast(planner.frozen.expected, planner.current.expected)
 
     @override
     def context_sizes(self, row: int) -> dict[int, int]:

@@ -28,6 +28,7 @@ from nappingrl.types import (
     Transition,
     with_prefix,
 )
+from nappingrl.world_model.memory import TransitionMemory
 
 ENDLESS_OPTIONS = {"max_regions": 20_000}
 """Defaults of method options outside of trials, where adaptation may never end."""
@@ -85,18 +86,28 @@ class AdaptationSpec:
         elif score is not None and not method_class.takes_score:
             self._refuse_score()
         oracle = domain.make_oracle() if method_class.is_privileged else None
-        method = method_class(agent, MethodInfo(domain, score, self.options, oracle), n)
         if detector is None:
             detector_class: type[Detector] = detectors.get(self.detector)
             detector = detector_class.for_domain(n, domain)
-        return Adaptation(GuardedMethod(method) if self.guard else method, detector, method_class.is_privileged)
+        uses_memory = method_class.uses_memory or detector.uses_memory
+        memory = TransitionMemory(n, domain) if uses_memory and domain.observation_low.ndim == 1 else None
+        method = method_class(agent, MethodInfo(domain, score, self.options, oracle, memory), n)
+        if memory is not None:
+            detector.connect(memory, method.agent)
+        return Adaptation(GuardedMethod(method) if self.guard else method, detector, method_class.is_privileged, memory)
 
 
 class Adaptation:
     """The method and the detector of n trials. `act`, then `observe`, at every step; `end_episode` at every end."""
 
-    def __init__(self, method: Method, detector: Detector, is_privileged: bool = False) -> None:
-        self.method, self.detector = method, detector
+    def __init__(
+        self,
+        method: Method,
+        detector: Detector,
+        is_privileged: bool = False,
+        memory: TransitionMemory | None = None,
+    ) -> None:
+        self.method, self.detector, self.memory = method, detector, memory
         self.is_privileged = is_privileged
         """Whether the method may be told the true parameters."""
         self.contexts = np.zeros(method.n, np.int64)
@@ -111,6 +122,8 @@ class Adaptation:
         """Begin a new trial in `rows`; episodes count from `first_episode` (negative: before the novelty)."""
         self.method.start(rows, keys)
         self.filter.start(rows)
+        if self.memory is not None:
+            self.memory.start(rows)
         self.contexts[rows] = 0
         self.returns[rows] = 0.0
         self.detector.start(rows, first_episode)
@@ -161,6 +174,8 @@ class Adaptation:
         if not len(rows):
             return alarmed
         self.returns[rows] += transition.rewards
+        if self.memory is not None:
+            self.memory.add(rows, transition, self.contexts[rows] > 0)
         if self._detects_within_episodes:
             self.detector.step(rows, transition)
             alarmed = self._notice(rows)
@@ -180,6 +195,8 @@ class Adaptation:
             return
         self.method.end_episode(rows)
         self.detector.end_episode(rows, self.returns[rows], next_episodes)
+        if self.memory is not None:
+            self.memory.end_episode(rows)
         self.returns[rows] = 0.0
 
     def discard_episode(self, rows: Rows) -> None:
@@ -187,6 +204,8 @@ class Adaptation:
         self.returns[rows] = 0.0
         self.method.discard_episode(rows)
         self.detector.discard_episode(rows)
+        if self.memory is not None:
+            self.memory.discard_episode(rows)
 
     def switch_context(self, row: int, context: int) -> None:
         """Make the detector believe in a context."""
@@ -200,6 +219,8 @@ class Adaptation:
             return changed
         alarmed: Rows = changed[self.contexts[changed] == 0]
         self.contexts[changed] = self.detector.context[changed]
+        if self.memory is not None:
+            self.memory.enter(changed, self.contexts[changed])
         self.method.on_context_change(changed, self.contexts[changed])
         return alarmed
 
@@ -211,10 +232,15 @@ class Adaptation:
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything learned, as named arrays."""
         arrays = {f"detector/{name}": array for name, array in self.detector.state().items()}
+        if self.memory is not None:
+            arrays |= {f"memory/{name}": array for name, array in self.memory.state().items()}
         return arrays | {f"method/{name}": array for name, array in self.method.state().items()}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]], with_detector: bool = True) -> None:
         """Continue from what `state` returned, which may come from a file."""
+        memory = with_prefix("memory/", arrays)
+        if self.memory is not None and (memory or with_detector):  # another detector may need what was not stored
+            self.memory.restore(memory)
         if with_detector:
             self.detector.restore(with_prefix("detector/", arrays))
         self.method.restore(with_prefix("method/", arrays))

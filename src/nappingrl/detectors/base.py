@@ -6,8 +6,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from nappingrl.agents.base import Agent
 from nappingrl.snapshot import Expected, restore_arrays
 from nappingrl.types import DomainSpec, Floats, Rows, Transition, arrays_of
+from nappingrl.world_model.memory import TransitionMemory
 
 
 class Detector:
@@ -20,6 +22,8 @@ class Detector:
 
     needs_domain: ClassVar[bool] = False
     """Whether it can only be made with `for_domain`."""
+    uses_memory: ClassVar[bool] = False
+    """Whether it reads the transitions that `connect` gives access to."""
     saved: ClassVar[Mapping[str, Expected]] = {"context": Expected(low=0)}
     """What saved arrays may hold, by attribute; those not named here have the same type and shape as before, and
     finite numbers."""
@@ -32,6 +36,9 @@ class Detector:
     def for_domain(cls, n: int, domain: DomainSpec) -> "Detector":
         """A detector of n trials in a domain."""
         return cls(n)
+
+    def connect(self, memory: TransitionMemory, agent: Agent) -> None:
+        """Share the transitions that the adaptation stores; called once, if the domain's observations are one row."""
 
     def start(self, rows: Rows, episode: int) -> None:
         """Begin a new trial in `rows` with the given episode number: forget everything."""

@@ -24,6 +24,7 @@ from nappingrl.types import (
     Rows,
     Transition,
 )  # fmt: skip
+from nappingrl.world_model.memory import TransitionMemory
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,8 @@ class MethodInfo:
     options: Mapping[str, Any] = field(default_factory=dict)
     oracle: OracleController | None = None
     """Only for privileged methods."""
+    memory: TransitionMemory | None = None
+    """The transitions of all trials, for methods that use them; None: the observations are not one row of numbers."""
 
 
 class Forecast(NamedTuple):
@@ -89,6 +92,8 @@ class Method:
     """Whether it learns from steps whose actions it did not choose."""
     accepts_stateful_agents: ClassVar[bool] = False
     """Whether it takes scripted agents, which learn by themselves."""
+    uses_memory: ClassVar[bool] = False
+    """Whether it reads `MethodInfo.memory`."""
     needs_discrete: ClassVar[bool] = False
     """Whether it refuses agents with continuous actions."""
     is_privileged: ClassVar[bool] = False

@@ -83,16 +83,26 @@ class Reference:
         self.usual_start_cost = float(self.start_costs(starts).mean())
 
     @classmethod
-    def can_be_fitted(cls, transitions: Transitions, encoding: ActionEncoding) -> bool:
-        """Whether there are enough steps in the home mode."""
+    def why_not(cls, transitions: Transitions, encoding: ActionEncoding) -> str:
+        """Why these transitions are too few to fit a model, in words; empty: they are enough."""
         if transitions.n < 1:
-            return False
+            return "no step was recorded before the change"
         home = find_home_mode(transitions)
         d = int((~home.is_flag).sum())
+        if d == 0:
+            return "no observation takes more than a few values"
         width = (
             (d + 1) * encoding.n_actions if encoding.n_actions else d + 1 + len(encoding.low) * (1 + 2 * len(KNOTS) + d)
         )
-        return d > 0 and int(home.keeps(transitions).sum()) >= 3 * width and width <= MAX_FEATURES
+        n_steps, n_needed = int(home.keeps(transitions).sum()), 3 * width
+        if width > MAX_FEATURES:
+            return f"a model would have {width} weights per observation; at most {MAX_FEATURES} are fitted"
+        return "" if n_steps >= n_needed else f"{n_steps} usable steps were recorded before the change, of {n_needed}"
+
+    @classmethod
+    def can_be_fitted(cls, transitions: Transitions, encoding: ActionEncoding) -> bool:
+        """Whether there are enough steps in the home mode."""
+        return not cls.why_not(transitions, encoding)
 
     def _held_out_errors(self, kept: Transitions, change: Matrix, held_out: NDArray[np.bool_]) -> Matrix:
         x = self._features(kept.states, kept.actions)
@@ -130,7 +140,7 @@ class Reference:
         actions = kept.actions[:: max(1, kept.n // 300)]
         if not self._encoding.is_continuous:
             every = [np.tile(one_hot, (len(states), 1)) for one_hot in np.eye(self._encoding.size)]
-            return np.std([self.predict(states, action) for action in every], axis=0).mean(axis=0)
+            return np.asarray(np.std([self.predict(states, action) for action in every], axis=0).mean(axis=0))
         spreads = []
         for j in range(1, 1 + len(self._encoding.low)):
             ends = []

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.errors import BadAgentError, BadObservationError
-from nappingrl.types import Decision, DomainSpec, Flags, Keys, Observations, Rows, Transition
+from nappingrl.types import Decision, DomainSpec, Flags, Floats, Keys, Observations, Rows, Transition
 
 Layer = tuple[NDArray[np.float32], NDArray[np.float32]]  # (inputs, outputs), (outputs,)
 
@@ -105,6 +105,24 @@ class Agent(ABC):
     def hyperparameters(self) -> dict[str, Any]:
         """The known hyperparameters of the agent's training."""
         return {}
+
+    def values(self, observations: Observations) -> Floats | None:
+        """The discounted return that the agent's critic expects from m observations; None: see `no_critic`.
+
+        In the environment's rewards: a normalisation of rewards in training is undone.
+        """
+        return None
+
+    @property
+    def no_critic(self) -> str:
+        """Why `values` returns None, in words; empty: it does not."""
+        return "it has no critic that can be read"
+
+    @property
+    def gamma(self) -> float | None:
+        """The discount factor of the agent's training; None: unknown."""
+        gamma = self.hyperparameters().get("gamma")
+        return float(gamma) if isinstance(gamma, int | float) and 0 < gamma <= 1 else None
 
 
 ActionBound = NDArray[np.floating[Any]] | None  # (k,) for continuous actions; None or empty: unknown

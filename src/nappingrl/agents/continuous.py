@@ -65,10 +65,13 @@ class ActionBox:
 
     def to_actions(self, outputs: NDArray[np.float32]) -> NDArray[np.float32]:
         """The actions (m, k) for the outputs (m, k) of a network."""
-        if self.is_squashed:
-            outputs = np.clip(outputs, np.float32(-self.clip_mean), np.float32(self.clip_mean))
-            tanh(outputs.reshape(-1))
-        return self.rescale(outputs)
+        return self.rescale(self.squash(outputs) if self.is_squashed else outputs)
+
+    def squash(self, outputs: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The outputs of a network after the tanh, in -1..1."""
+        squashed = np.clip(outputs, np.float32(-self.clip_mean), np.float32(self.clip_mean))
+        tanh(squashed.reshape(-1))
+        return squashed
 
     def rescale(self, actions: NDArray[np.float32]) -> NDArray[np.float32]:
         """Scale actions in -1..1 to the bounds if they are squashed, otherwise clip them."""
@@ -84,9 +87,12 @@ class BoxMlpAgent(MlpAgent):
     def __init__(
         self, name: str, layers: list[Layer], activation: str, box: ActionBox, normaliser: Normaliser | None = None,
         weights: Weights | None = None, hyperparameters: Mapping[str, Any] | None = None, source: str | None = None,
-        observation_shape: tuple[int, ...] | None = None,
+        observation_shape: tuple[int, ...] | None = None, reward_scale: float | None = 1.0,
     ) -> None:  # fmt: skip
-        super().__init__(name, layers, activation, normaliser, weights, hyperparameters, source, observation_shape)
+        super().__init__(
+            name, layers, activation, normaliser, weights, hyperparameters, source, observation_shape,
+            reward_scale=reward_scale,
+        )  # fmt: skip
         n_outputs = layers[-1][0].shape[1]
         if n_outputs != len(box.low):
             raise BadAgentError(f"its network has {n_outputs} outputs for actions of {len(box.low)} numbers")
@@ -102,6 +108,10 @@ class BoxMlpAgent(MlpAgent):
         model_states, outputs = self.run(observations)
         no_preferences = np.zeros((len(outputs), 0), np.float32)
         return Decision(self.box.to_actions(outputs), model_states, no_preferences)
+
+    @override
+    def squash(self, outputs: NDArray[np.float32]) -> NDArray[np.float32]:
+        return self.box.squash(outputs)
 
     @override
     def trainable(self) -> Trainable:

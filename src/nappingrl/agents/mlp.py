@@ -5,28 +5,28 @@ import math
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from nappingrl._build import kernel
-from nappingrl.agents.activations import relu, tanh
 from nappingrl.agents.base import AdamState, Agent, Layer, Trainable, check_observations
+from nappingrl.agents.perceptron import ACTIVATIONS, Perceptron, contiguous
 from nappingrl.agents.state_dict import (
+    ACTION_VALUE_KINDS,
     TRAINABLE_NETWORKS,
     Weights,
+    critic_layers,
     policy_layers,
     trainable_moments,
     trainable_networks,
 )
 from nappingrl.errors import BadAgentError
-from nappingrl.types import Decision, Observations
+from nappingrl.types import Decision, Floats, Observations
 
-ACTIVATIONS = ("tanh", "relu")
-TILE = 4
-"""Rows per pass of the matrix product; batches are padded to a multiple of it."""
+REWARDS_UNKNOWN = "its rewards were normalised in training, by statistics that its file does not have"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,7 @@ class MlpAgent(Agent):
         source: str | None = None,
         observation_shape: tuple[int, ...] | None = None,
         adam: AdamState | None = None,
+        reward_scale: float | None = 1.0,
     ) -> None:
         if activation not in ACTIVATIONS:
             raise BadAgentError(
@@ -77,11 +78,12 @@ class MlpAgent(Agent):
         self.source = source
         self.normaliser = normaliser
         self.activation = activation
-        self._layers = [(np.ascontiguousarray(w, np.float32), np.asarray(b, np.float32)) for w, b in layers]
-        self._is_tanh = activation == "tanh"
+        self._layers = contiguous(layers)
+        self._network = Perceptron(self._layers, activation)
         self._weights = dict(weights or {})
         self._hyperparameters = dict(hyperparameters or {})
         self._adam = adam
+        self._reward_scale = reward_scale  # by which rewards were divided in training; None: unknown
         n_inputs = self._layers[0][0].shape[0]
         self.observation_shape = (n_inputs,) if observation_shape is None else observation_shape
         if math.prod(self.observation_shape) != n_inputs:
@@ -93,8 +95,6 @@ class MlpAgent(Agent):
             )
         self.embedding_dim, self.n_actions = self._layers[-1][0].shape
         self._embedding_layer = len(self._layers) - 1
-        self._output_weight = np.ascontiguousarray(self._layers[-1][0].T)
-        self._output_bias = self._layers[-1][1]
         self.sha256 = _hash(activation, self._layers, normaliser)
 
     @override
@@ -106,23 +106,13 @@ class MlpAgent(Agent):
         """Model states (m, embedding_dim) and outputs (m, n) of the network."""
         assert self.observation_shape is not None
         check_observations(observations, self.observation_shape)
+        return self._network.run(self.standardise(observations), self._embedding_layer)
+
+    def standardise(self, observations: Observations) -> NDArray[np.float32]:
+        """The inputs of the networks, (m, n_inputs)."""
         if self.normaliser is not None:
             observations = self.normaliser(observations)
-        m = len(observations)
-        n_padded = math.ceil(m / TILE) * TILE
-        n_inputs = math.prod(self.observation_shape)
-        values = np.zeros((n_padded, n_inputs), np.float32)
-        values[:m] = observations.reshape(m, n_inputs)
-        model_states = values
-        for number, (weight, bias) in enumerate(self._layers[:-1], 1):
-            out = np.empty((n_padded, len(bias)), np.float32)
-            _layer(values, weight, bias, self._is_tanh, out)
-            values = out
-            if number == self._embedding_layer:
-                model_states = values
-        outputs = np.empty((m, len(self._output_bias)), np.float32)
-        _outputs(values, self._output_weight, self._output_bias, outputs)
-        return model_states[:m], outputs
+        return observations.reshape(len(observations), self._layers[0][0].shape[0])
 
     @override
     def at_layer(self, layer: int) -> "MlpAgent":
@@ -143,8 +133,52 @@ class MlpAgent(Agent):
         return dict(self._hyperparameters)
 
     @override
+    def values(self, observations: Observations) -> Floats | None:
+        if isinstance(self._critics, str) or self._reward_scale is None:
+            return None
+        _, outputs = self.run(observations)
+        if not self._critics:
+            return self._in_rewards(outputs.max(axis=1))
+        inputs = self.standardise(observations)
+        if self._kind in ACTION_VALUE_KINDS:
+            inputs = np.hstack([inputs, self.squash(outputs)])
+        values = [critic.run(inputs)[1][:, 0] for critic in self._critics]
+        return self._in_rewards(np.min(values, axis=0))
+
+    def _in_rewards(self, values: NDArray[np.float32]) -> Floats:
+        """The critic's values in the environment's rewards."""
+        assert self._reward_scale is not None
+        return values.astype(np.float64) * self._reward_scale
+
+    def squash(self, outputs: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The actions of these outputs in -1..1, as critics take them."""
+        raise NotImplementedError
+
+    @property
+    @override
+    def no_critic(self) -> str:
+        if isinstance(self._critics, str):
+            return self._critics
+        return REWARDS_UNKNOWN if self._reward_scale is None else ""
+
+    @cached_property
+    def _kind(self) -> str:
+        """The kind of the policy (`policy_layers`)."""
+        return policy_layers(self._weights, self.n_actions)[0]
+
+    @cached_property
+    def _critics(self) -> list[Perceptron] | str:
+        """The networks of the critic, or why there are none; empty: the acting network is the critic."""
+        try:
+            n_inputs, n_outputs = len(self._layers[0][0]), len(self._layers[-1][1])
+            critics = critic_layers(self._weights, self._kind, n_inputs, n_outputs)
+        except BadAgentError as error:
+            return f"its critic cannot be read: {error}" if self._weights else "its critic is not known"
+        return [Perceptron(contiguous(layers), self.activation) for layers in critics]
+
+    @override
     def trainable(self) -> Trainable:
-        kind = policy_layers(self._weights, self.n_actions)[0] if self._weights else ""
+        kind = self._kind if self._weights else ""
         if kind not in TRAINABLE_NETWORKS:
             return super().trainable()
         try:
@@ -160,72 +194,6 @@ class MlpAgent(Agent):
             moments=None if self._adam is None else trainable_moments(self._adam, kind),
             adam_steps=0 if self._adam is None else self._adam.steps,
         )
-
-
-@kernel(fastmath={"contract"})
-def _layer(
-    x: NDArray[np.float32],
-    weight: NDArray[np.float32],
-    bias: NDArray[np.float32],
-    is_tanh: bool,
-    out: NDArray[np.float32],
-) -> None:
-    """Write activation(x @ weight + bias) to `out`; each number is summed in one fixed order.
-
-    With BLAS the bits of a row depend on the batch size and on the row's place in the batch, because its kernels
-    change the order of summation near an edge. Here each number is a chain of multiply-adds over its inputs in their
-    order, so a row has the same bits in any batch. Four rows share each load of four weights. Inputs that are zero in
-    all four rows (most of a ReLU layer) are skipped, which changes no bit.
-    """
-    live = np.empty(x.shape[1], np.int64)
-    for r in range(0, x.shape[0], TILE):
-        out0, out1, out2, out3 = out[r], out[r + 1], out[r + 2], out[r + 3]
-        for j in range(bias.shape[0]):
-            out0[j] = out1[j] = out2[j] = out3[j] = bias[j]
-        n = 0
-        for k in range(x.shape[1]):
-            live[n] = k
-            n += x[r, k] != 0 or x[r + 1, k] != 0 or x[r + 2, k] != 0 or x[r + 3, k] != 0
-        for i in range(0, n - 3, 4):
-            k0, k1, k2, k3 = live[i], live[i + 1], live[i + 2], live[i + 3]
-            w0, w1, w2, w3 = weight[k0], weight[k1], weight[k2], weight[k3]
-            a0, a1, a2, a3 = x[r, k0], x[r, k1], x[r, k2], x[r, k3]
-            b0, b1, b2, b3 = x[r + 1, k0], x[r + 1, k1], x[r + 1, k2], x[r + 1, k3]
-            c0, c1, c2, c3 = x[r + 2, k0], x[r + 2, k1], x[r + 2, k2], x[r + 2, k3]
-            d0, d1, d2, d3 = x[r + 3, k0], x[r + 3, k1], x[r + 3, k2], x[r + 3, k3]
-            for j in range(bias.shape[0]):
-                u0, u1, u2, u3 = w0[j], w1[j], w2[j], w3[j]
-                out0[j] = (((out0[j] + a0 * u0) + a1 * u1) + a2 * u2) + a3 * u3
-                out1[j] = (((out1[j] + b0 * u0) + b1 * u1) + b2 * u2) + b3 * u3
-                out2[j] = (((out2[j] + c0 * u0) + c1 * u1) + c2 * u2) + c3 * u3
-                out3[j] = (((out3[j] + d0 * u0) + d1 * u1) + d2 * u2) + d3 * u3
-        for i in range(n // 4 * 4, n):
-            w0 = weight[live[i]]
-            a0, b0, c0, d0 = x[r, live[i]], x[r + 1, live[i]], x[r + 2, live[i]], x[r + 3, live[i]]
-            for j in range(bias.shape[0]):
-                u0 = w0[j]
-                out0[j] += a0 * u0
-                out1[j] += b0 * u0
-                out2[j] += c0 * u0
-                out3[j] += d0 * u0
-        for i in range(r, r + TILE):
-            if is_tanh:
-                tanh(out[i])
-            else:
-                relu(out[i])
-
-
-@kernel(fastmath={"contract", "reassoc", "nsz"})
-def _outputs(
-    x: NDArray[np.float32], weight: NDArray[np.float32], bias: NDArray[np.float32], out: NDArray[np.float32]
-) -> None:
-    """Write x @ weight.T + bias to `out`: one dot product per output, with the same instructions for every row."""
-    for i in range(out.shape[0]):
-        for a in range(out.shape[1]):
-            total = np.float32(0)
-            for k in range(weight.shape[1]):
-                total += x[i, k] * weight[a, k]
-            out[i, a] = total + bias[a]
 
 
 def _hash(activation: str, layers: list[Layer], normaliser: Normaliser | None) -> str:

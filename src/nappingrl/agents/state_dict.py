@@ -18,6 +18,10 @@ TRAINABLE_NETWORKS: dict[str, dict[str, tuple[str, ...]]] = {
     },
 }
 """By the kind of policy: the networks that a learner trains, and the prefixes of their layers in the state dict."""
+VALUE_KINDS = ("actor-critic", "gaussian")
+"""Policies whose critic is a network of the state's value."""
+ACTION_VALUE_KINDS = ("sac", "sac-sde", "td3")
+"""Policies whose critics take the state and an action in -1..1."""
 
 
 def policy_layers(weights: Weights, n_actions: int | None = None) -> tuple[str, list[Layer]]:
@@ -42,6 +46,29 @@ def policy_layers(weights: Weights, n_actions: int | None = None) -> tuple[str, 
     if _has_prefix(weights, "quantile_net.quantile_net."):
         return "quantile", _averaged_quantiles(_checked(_layers(weights, ("quantile_net.quantile_net.",))), n_actions)
     raise BadAgentError(f"no policy network known among the weights {', '.join(list(weights)[:4])} ...")
+
+
+def critic_layers(weights: Weights, kind: str, n_inputs: int, n_outputs: int) -> list[list[Layer]]:
+    """The layers of each critic of a policy of this kind, whose network has these sizes.
+
+    A network of Q values or quantiles is its own critic: the list is empty.
+    """
+    if kind in VALUE_KINDS:
+        prefixes = ("mlp_extractor.shared_net.", "mlp_extractor.value_net.", "value_net.")
+        critics = [_checked(_layers(weights, prefixes))] if _has_prefix(weights, "value_net.") else []
+    elif kind in ACTION_VALUE_KINDS:
+        n_inputs += n_outputs
+        numbers = sorted({name.split(".")[1] for name in weights if name.startswith("critic.qf")})
+        critics = [_checked(_layers(weights, (f"critic.{number}.",))) for number in numbers]
+    else:
+        return []
+    if not critics:
+        raise BadAgentError("its file has no critic")
+    for layers in critics:
+        shape = (layers[0][0].shape[0], layers[-1][0].shape[1])
+        if shape != (n_inputs, 1):
+            raise BadAgentError(f"its critic takes {shape[0]} inputs and has {shape[1]} outputs, not {n_inputs} and 1")
+    return critics
 
 
 def trainable_networks(weights: Weights, kind: str) -> dict[str, list[Layer]]:

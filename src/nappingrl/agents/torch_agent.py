@@ -2,7 +2,7 @@
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -30,18 +30,24 @@ class TorchBackedAgent(Agent):
     @override
     def forward(self, observations: Batch) -> Decision:
         self._check(observations)
-        m = length_of(observations)
-        if m == 0:
+        if length_of(observations) == 0:
             return self._empty_decision()
+        actions, states, preferences = self._in_blocks(self._pass, observations)
+        dtype = np.int64 if self.action_low is None else np.float32
+        return Decision(actions.astype(dtype), states.astype(np.float32), preferences.astype(np.float32))
+
+    def _in_blocks(
+        self, run: Callable[[Batch], tuple[torch.Tensor, ...]], observations: Batch
+    ) -> tuple[NDArray[Any], ...]:
+        """What a pass gives for blocks of constant size, put together."""
+        m = length_of(observations)
         parts: list[tuple[NDArray[Any], ...]] = []
         with torch.no_grad(), one_thread():
             for first in range(0, m, self.block):
-                tensors = self._pass(take_padded(observations, first, self.block))
+                tensors = run(take_padded(observations, first, self.block))
                 rows = min(self.block, m - first)
                 parts.append(tuple(tensor[:rows].detach().cpu().numpy() for tensor in tensors))
-        actions, states, preferences = (np.concatenate(column) for column in zip(*parts, strict=True))
-        dtype = np.int64 if self.action_low is None else np.float32
-        return Decision(actions.astype(dtype), states.astype(np.float32), preferences.astype(np.float32))
+        return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
 
     def _empty_decision(self) -> Decision:
         """The decision for no observations."""

@@ -1,5 +1,6 @@
 """Live models of Stable-Baselines3 and sb3-contrib; this module does not import SB3 itself."""
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,15 @@ from typing_extensions import override
 
 from nappingrl.agents.base import Agent, check_observations
 from nappingrl.agents.continuous import ActionBox, BoxMlpAgent
-from nappingrl.agents.mlp import MlpAgent, Normaliser
+from nappingrl.agents.mlp import REWARDS_UNKNOWN, MlpAgent, Normaliser
+from nappingrl.agents.observations import length_of
 from nappingrl.agents.sb3 import hyperparameters, vecnormalize
 from nappingrl.agents.sb3.spaces import OWN_PACKAGES
 from nappingrl.agents.sb3.zip import adam_state
 from nappingrl.agents.state_dict import policy_layers
 from nappingrl.agents.torch_agent import Batch, TorchBackedAgent, captured, hash_tensors, to_numpy
 from nappingrl.errors import BadAgentError, BadObservationError
+from nappingrl.types import Floats
 
 
 def from_model(model: Any, normaliser: str | Path | Normaliser | None = "auto", name: str | None = None) -> Agent:
@@ -40,25 +43,31 @@ def from_model(model: Any, normaliser: str | Path | Normaliser | None = "auto", 
         )
     if hasattr(policy, "lstm_actor"):
         raise BadAgentError(f"agent {name}: it is recurrent; only agents without memory are supported")
-    statistics = normaliser if isinstance(normaliser, Normaliser) else _read_normaliser(normaliser)
+    statistics, reward_scale = _statistics(model, normaliser)
     known = hyperparameters.of_model(model)
     if not _is_plain(policy):
-        return LiveSB3Agent(policy, name, statistics, known)
+        return LiveSB3Agent(policy, name, statistics, known, reward_scale)
     weights = to_numpy(policy.state_dict())
     kind, layers = policy_layers(weights, int(getattr(space, "n", 0)))
     activation = policy.activation_fn.__name__.lower()
     shape = policy.observation_space.shape
     if isinstance(space, spaces.Box):
         box = _box(policy, kind)
-        return BoxMlpAgent(name, layers, activation, box, statistics, weights, known, observation_shape=shape)
+        return BoxMlpAgent(name, layers, activation, box, statistics, weights, known, None, shape, reward_scale)
     optimiser = getattr(policy, "optimizer", None)
     entries = {} if optimiser is None else optimiser.state_dict()["state"]
     adam = adam_state({"state": {i: to_numpy(entry) for i, entry in entries.items()}}, weights)
-    return MlpAgent(name, layers, activation, statistics, weights, known, observation_shape=shape, adam=adam)
+    return MlpAgent(name, layers, activation, statistics, weights, known, None, shape, adam, reward_scale)
 
 
-def _read_normaliser(normaliser: str | Path | None) -> Normaliser | None:
-    return None if normaliser in (None, "auto") else vecnormalize.read(Path(str(normaliser)))
+def _statistics(model: Any, normaliser: str | Path | Normaliser | None) -> tuple[Normaliser | None, float | None]:
+    """The observation normaliser, and by what rewards were divided in training (None: unknown)."""
+    if isinstance(normaliser, str | Path) and normaliser != "auto":
+        read = vecnormalize.read_statistics(Path(normaliser))
+        return read.normaliser, read.reward_scale
+    envs = model.get_vec_normalize_env() if hasattr(model, "get_vec_normalize_env") else None
+    scale = 1.0 if envs is None or not envs.norm_reward else math.sqrt(float(envs.ret_rms.var) + envs.epsilon)
+    return (normaliser if isinstance(normaliser, Normaliser) else None), scale
 
 
 def _box(policy: Any, kind: str) -> ActionBox:
@@ -77,11 +86,13 @@ class LiveSB3Agent(TorchBackedAgent):
         name: str,
         normaliser: Normaliser | None = None,
         hyperparameters: Mapping[str, Any] | None = None,
+        reward_scale: float | None = 1.0,
     ) -> None:
         self.policy = policy
         self.name = name
         self.normaliser = normaliser
         self._hyperparameters = dict(hyperparameters or {})
+        self._reward_scale = reward_scale
         self._output_layer = [layer for layer in _network(policy).modules() if isinstance(layer, torch.nn.Linear)][-1]
         self.n_actions = int(getattr(policy.action_space, "n", 0))
         self.embedding_dim = self._output_layer.in_features
@@ -104,13 +115,46 @@ class LiveSB3Agent(TorchBackedAgent):
         return dict(self._hyperparameters)
 
     @override
-    def _pass(self, block: Batch) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def values(self, observations: Batch) -> Floats | None:
+        if self.no_critic:
+            return None
+        assert self._reward_scale is not None
+        self._check(observations)
+        if length_of(observations) == 0:
+            return np.zeros(0)
+        (values,) = self._in_blocks(self._value_pass, observations)
+        return self._reward_scale * values.astype(np.float64)
+
+    @property
+    @override
+    def no_critic(self) -> str:
+        known = ("predict_values", "critic", "q_net", "quantile_net")
+        if not any(hasattr(self.policy, name) for name in known):
+            return f"no critic is known in {type(self.policy).__name__}"
+        return REWARDS_UNKNOWN if self._reward_scale is None else ""
+
+    def _value_pass(self, block: Batch) -> tuple[torch.Tensor, ...]:
+        """The values of one block."""
+        if hasattr(self.policy, "q_net") or hasattr(self.policy, "quantile_net"):
+            return (self._pass(block)[2].max(dim=1).values,)
+        tensors = self._tensors(block)
+        if hasattr(self.policy, "predict_values"):
+            return (self.policy.predict_values(tensors)[:, 0],)
+        actions = self.policy._predict(tensors, deterministic=True)  # in -1..1, as critics take them
+        return (torch.cat(self.policy.critic(tensors, actions), dim=1).min(dim=1).values,)
+
+    def _tensors(self, block: Batch) -> Any:
+        """The block as the policy takes it."""
         if self.normaliser is not None and not isinstance(block, dict):
             block = self.normaliser(block)
         self.policy.set_training_mode(False)
         tensors, _ = self.policy.obs_to_tensor(block)
-        if isinstance(tensors, torch.Tensor):
-            tensors = tensors.contiguous()  # an image with its channels last gives the same bits
+        # An image with its channels last gives the same bits.
+        return tensors.contiguous() if isinstance(tensors, torch.Tensor) else tensors
+
+    @override
+    def _pass(self, block: Batch) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        tensors = self._tensors(block)
         with captured(self._output_layer) as layer:
             actions = self.policy._predict(tensors, deterministic=True)
         if self._box is not None:

@@ -6,6 +6,7 @@ need be installed. Arrays are then rebuilt from the bytes in the records.
 
 import io
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,19 +26,31 @@ MAX_INTEGER = 10**15
 MAX_DIMENSIONS = 8
 
 
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What a saved VecNormalize does to observations and rewards."""
+
+    normaliser: Normaliser | None
+    """None: it only normalises rewards."""
+    scales_rewards: bool
+    reward_scale: float | None
+    """By which it divides rewards; None: the file does not tell."""
+
+
 def read(path: Path) -> Normaliser | None:
     """The observation normaliser of a saved VecNormalize; None if it only normalises rewards."""
-    return read_both(path)[0]
+    return read_statistics(path).normaliser
 
 
-def read_both(path: Path) -> tuple[Normaliser | None, bool]:
-    """The observation normaliser of a saved VecNormalize, and whether it normalises rewards."""
+def read_statistics(path: Path) -> Statistics:
+    """The statistics of a saved VecNormalize."""
     try:
         saved, _ = load_inert(io.BytesIO(read_file(path, MAX_BYTES)), MAX_OPCODES)
         state = saved.state if isinstance(saved, Inert) else None
         if not isinstance(state, dict) or "obs_rms" not in state:
             raise BadAgentError("it holds no VecNormalize; only the vecnormalize.pkl of SB3 is allowed")
-        return _normaliser(state), state.get("norm_reward") is not False
+        scales_rewards = state.get("norm_reward") is not False
+        return Statistics(_normaliser(state), scales_rewards, _reward_scale(state) if scales_rewards else 1.0)
     except UnusableFileError as error:
         raise BadAgentError(f"normaliser file '{path}': {error}; give normaliser=None to leave it out") from None
     except BadAgentError as error:
@@ -55,13 +68,29 @@ def _normaliser(state: dict[Any, Any]) -> Normaliser | None:
     return Normaliser(mean, var, _number(state.get("epsilon", 1e-8)), _number(state.get("clip_obs", 10.0)))
 
 
+def _reward_scale(state: dict[Any, Any]) -> float | None:
+    """The spread of discounted returns, by which rewards are divided."""
+    statistics = state.get("ret_rms")
+    if not isinstance(statistics, Inert) or not isinstance(statistics.state, dict):
+        return None
+    var = statistics.state.get("var")
+    is_array = isinstance(var, Inert) and not var.origin.endswith("multiarray.scalar")
+    variance = _floats(var) if is_array else np.array(_number(var))
+    epsilon = _number(state.get("epsilon", 1e-8))
+    if variance.shape or not 0 <= variance < math.inf or not 0 < epsilon < math.inf:
+        raise BadAgentError("the variance of its returns must be one finite number, not negative")
+    return math.sqrt(float(variance) + epsilon)
+
+
 def _number(value: Any) -> float:
     """A plain number or a numpy scalar."""
     if isinstance(value, Inert) and value.origin.endswith("multiarray.scalar") and len(value.args) == 2:
         return float(_from_bytes(value.args[1], value.args[0], (), "C"))
     if isinstance(value, float) or (isinstance(value, int) and abs(value) <= MAX_INTEGER):
         return float(value)
-    raise BadAgentError(f"it has no usable epsilon or clip_obs: numbers up to {MAX_INTEGER:.0e} are allowed")
+    raise BadAgentError(
+        f"it has no usable epsilon, clip_obs or variance of returns: numbers up to {MAX_INTEGER:.0e} are allowed"
+    )
 
 
 def _floats(value: Any) -> NDArray[np.float64]:

@@ -42,18 +42,19 @@ def read_zip(path: Path, normaliser: str | Path | None = "auto") -> MlpAgent:
         kind, layers = policy_layers(weights, n_actions)
         activation = spaces.activation(data) or DEFAULT_ACTIVATION.get(kind, "relu")
         normaliser_file = _find_normaliser(path, normaliser)
-        statistics, scales_rewards = (
-            (None, None) if normaliser_file is None else vecnormalize.read_both(normaliser_file)
-        )
-        known = hyperparameters.of_zip(data, scales_rewards)
+        vec = None if normaliser_file is None else vecnormalize.read_statistics(normaliser_file)
+        statistics, reward_scale = (None, 1.0) if vec is None else (vec.normaliser, vec.reward_scale)
+        known = hyperparameters.of_zip(data, None if vec is None else vec.scales_rewards)
         source = str(path)
         shape = spaces.observation_shape(data)
         if not n_actions:
             box = ActionBox.make(kind, *spaces.action_limits(data), spaces.policy_options(data))
-            return BoxMlpAgent(path.stem, layers, activation, box, statistics, weights, known, source, shape)
+            return BoxMlpAgent(
+                path.stem, layers, activation, box, statistics, weights, known, source, shape, reward_scale
+            )
         if layers[-1][0].shape[1] != n_actions:
             raise BadAgentError(f"its network has {layers[-1][0].shape[1]} outputs for {n_actions} actions")
-        return MlpAgent(path.stem, layers, activation, statistics, weights, known, source, shape, adam)
+        return MlpAgent(path.stem, layers, activation, statistics, weights, known, source, shape, adam, reward_scale)
     except BadAgentError as error:
         raise BadAgentError(f"agent file '{path}': {error}") from None
 

@@ -133,10 +133,13 @@ def _make_agent(
     _, layers = policy_layers(weights, about["n_actions"])
     recipe = about["recipe"]
     known = {key: recipe[key] for key in ("algorithm", "n_envs", "normalise")} | recipe["hyperparameters"]
+    reward_scale = None if recipe["normalise"] else 1.0  # an npz has no statistics of returns
     if "action_box" in about:
         box = ActionBox.from_card(about["action_box"])
-        return BoxMlpAgent(name, layers, about["activation"], box, normaliser, weights, known)
-    return MlpAgent(name, layers, about["activation"], normaliser, weights, known)
+        return BoxMlpAgent(
+            name, layers, about["activation"], box, normaliser, weights, known, reward_scale=reward_scale
+        )
+    return MlpAgent(name, layers, about["activation"], normaliser, weights, known, reward_scale=reward_scale)
 
 
 def _make_network_agent(name: str, about: dict[str, Any], weights: dict[str, NDArray[np.float32]]) -> "Agent":

@@ -98,6 +98,8 @@ class Method:
     """Whether it refuses agents with continuous actions."""
     is_privileged: ClassVar[bool] = False
     """Whether it is given the domain's oracle and true parameters; such a method only runs in trials."""
+    acts_as_agent: ClassVar[bool] = False
+    """Whether it acts as the frozen agent, apart from a few probes, until it is certain."""
     can_be_saved: bool = False
     """Whether `state` holds everything that it learned."""
     needs_alarm: bool = True

@@ -197,7 +197,7 @@ class Foresight(Method):
         planner = self.trials[row].planner
         if planner is None or planner.exploring is not None or self.trials[row].policy is None:
             return None
-        return Forecast(planner.frozen.expected, planner.current.expected)
+        return Forecast(planner.frozen.expected, planner.current.estimate)
 
     @override
     def context_sizes(self, row: int) -> dict[int, int]:

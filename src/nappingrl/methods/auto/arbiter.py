@@ -1,0 +1,213 @@
+"""Who plays the next episode of one trial: the frozen agent or a candidate, decided by real returns.
+
+The *base* is the frozen agent, or a candidate that is certain (re-grounding) if that has earned more. While the base
+earns what was usual before the change, it plays on. Where the change hurts, other candidates are tried, those with a
+trusted forecast first: one whose model has predicted what the frozen agent really earned, with an error below half of
+the gain that it promises. Candidates without one are tried only where little is left to lose.
+
+The bound. The loss is what the change costs per episode: the usual return minus the base's. A candidate's deficit grows
+by what an episode falls short of the base and shrinks by what it gains, down to zero; when it exceeds the loss, the
+candidate sits out for 1, 2, 4, ... episodes. Within an episode the base takes over once the return so far is below the
+lowest that the base has ever had, minus the loss. `methods.guard` derives the bound for one candidate.
+"""
+
+from dataclasses import dataclass, field
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from nappingrl.methods.base import Forecast
+from nappingrl.snapshot import Expected, Sizes
+from nappingrl.world_model.transitions import Transitions
+
+AGENT = 0
+"""The number of the frozen agent; candidates count from 1."""
+MAX_RETURNS = 20
+"""Latest returns by which a player is judged: candidates improve while they learn."""
+MAX_PAUSE = 2**40
+MIN_DEVIATIONS = 3.0
+"""The change hurts if the mean return is this many standard errors below the usual one,"""
+MIN_LOSS_SHARE = 0.02
+"""and by this share of it."""
+SEVERE_LOSS_SHARE = 0.5
+"""A loss beyond this share of the usual return leaves little to lose."""
+MAX_FORECAST_ERROR = 0.5
+"""A forecast is trusted if it misses the base's return by at most this share of the gain that it promises."""
+EXPLORATION = 0.5
+"""Weight of the confidence bound by which candidates are compared, in units of the loss."""
+
+
+class Usual(NamedTuple):
+    """Returns of the episodes before the change."""
+
+    n: int
+    mean: float
+    deviation: float
+    lowest: float
+    """The lowest return so far within any of them."""
+
+
+def usual_returns(transitions: Transitions) -> Usual:
+    """What episodes earned in these transitions, which may begin and end within one."""
+    ends = np.flatnonzero(transitions.episodes[1:] != transitions.episodes[:-1]) + 1
+    parts = np.split(transitions.rewards, ends) if transitions.n else []
+    totals = np.array([part.sum() for part in parts])
+    lowest = min((float(np.cumsum(part).min()) for part in parts), default=0.0)
+    if not len(totals):
+        return Usual(0, 0.0, 0.0, 0.0)
+    return Usual(len(totals), float(totals.mean()), float(totals.std()), min(lowest, 0.0))
+
+
+@dataclass(slots=True)
+class Player:
+    """How a player has fared since the change."""
+
+    returns: list[float] = field(default_factory=list)
+    deficit: Annotated[float, Expected(low=0)] = 0.0
+    wait: Annotated[int, Expected(low=0, high=MAX_PAUSE)] = 0
+    """Episodes that it still sits out."""
+    pause: Annotated[int, Expected(low=1, high=MAX_PAUSE)] = 1
+    """How long it sits out next time."""
+    n_stopped: Annotated[int, Expected(low=0)] = 0
+    n_episodes: Annotated[int, Expected(low=0)] = 0
+
+    @property
+    def mean(self) -> float:
+        """Mean of the latest returns; NaN: it has not played yet."""
+        return sum(self.returns) / len(self.returns) if self.returns else float("nan")
+
+    def add(self, total: float) -> None:
+        """Record the return of an episode."""
+        self.n_episodes += 1
+        self.returns.append(total)
+        del self.returns[:-MAX_RETURNS]
+
+    def forget(self) -> None:
+        """What it does has changed: earlier returns say nothing of it."""
+        self.returns, self.deficit, self.wait, self.pause = [], 0.0, 0, 1
+
+
+class Offer(NamedTuple):
+    """A candidate that has something to play."""
+
+    number: int
+    is_certain: bool
+    forecast: Forecast | None
+
+
+@dataclass(slots=True)
+class Arbiter:
+    """Decides in one context of one trial."""
+
+    usual: Usual
+    players: list[Player]
+    lowest: float = 0.0
+    """The lowest return so far within any episode of the base or before the change."""
+    why: str = ""
+    """Why the frozen agent plays; empty: it does not, or nothing was decided yet."""
+
+    def check(self, sizes: Sizes) -> None:
+        """Raise if what was saved is no arbiter's."""
+        if len(self.players) != sizes["n_players"]:
+            raise ValueError(f"{len(self.players)} players, of {sizes['n_players']}")
+        if max(len(player.returns) for player in self.players) > MAX_RETURNS or self.usual.n < 0:
+            raise ValueError(f"more than {MAX_RETURNS} returns of a player")
+
+    @classmethod
+    def of(cls, usual: Usual, n_players: int) -> "Arbiter":
+        """The arbiter of a new context."""
+        return cls(usual, [Player() for _ in range(n_players)], usual.lowest)
+
+    # ------------------------------------------------------------------------------------------------- deciding
+
+    def choose(self, offers: list[Offer]) -> int:
+        """The player of the next episode."""
+        base = self.base(offers)
+        self.why = ""
+        if not self.players[base].returns:
+            return base
+        if base != AGENT and not self.players[AGENT].returns and self.is_hurt(base):
+            return AGENT  # is the certain candidate any better?
+        if not self.is_hurt(base):
+            self.why = "the change does not hurt it"
+            return base
+        rivals = [offer for offer in offers if offer.number != base and self._may_play(offer, base)]
+        values = {offer.number: self._value(offer, base) for offer in rivals}
+        best = max(values, key=lambda number: values[number], default=base)
+        if best != base and values[best] > self.players[base].mean:
+            return best
+        self.why = self._explain(offers)
+        return base
+
+    def base(self, offers: list[Offer]) -> int:
+        """The frozen agent, or a certain candidate unless the frozen agent has earned more."""
+        agent = self.players[AGENT]
+        for offer in offers:
+            player = self.players[offer.number]
+            if offer.is_certain and not player.wait and not player.mean < agent.mean:
+                return offer.number
+        return AGENT
+
+    def loss(self, base: int) -> float:
+        """What the change costs per episode; half of what the base earns where the usual return is not known."""
+        mean = self.players[base].mean
+        return max(0.0, self.usual.mean - mean) if self.usual.n else 0.5 * abs(mean)
+
+    def is_hurt(self, base: int) -> bool:
+        """Whether the base earns clearly less than was usual; True where nothing is known of that."""
+        usual, n = self.usual, len(self.players[base].returns)
+        if not usual.n:
+            return True
+        error = usual.deviation * float(np.sqrt(1 / usual.n + 1 / n))
+        return self.loss(base) > MIN_DEVIATIONS * error + MIN_LOSS_SHARE * abs(usual.mean)
+
+    def _may_play(self, offer: Offer, base: int) -> bool:
+        player = self.players[offer.number]
+        is_severe = self.loss(base) > SEVERE_LOSS_SHARE * abs(self.usual.mean) or not self.usual.n
+        is_proven = player.mean > self.players[base].mean
+        return not player.wait and (is_proven or is_severe or offer.is_certain or self._is_trusted(offer, base))
+
+    def _is_trusted(self, offer: Offer, base: int) -> bool:
+        if offer.forecast is None:
+            return False
+        agent = self.players[AGENT] if self.players[AGENT].returns else self.players[base]
+        gain = offer.forecast.own - agent.mean
+        return abs(offer.forecast.agent - agent.mean) < MAX_FORECAST_ERROR * gain
+
+    def _value(self, offer: Offer, base: int) -> float:
+        """What a candidate may earn, with optimism that fades as it plays."""
+        if offer.forecast is not None and self._is_trusted(offer, base):
+            return offer.forecast.own
+        player, optimism = self.players[offer.number], EXPLORATION * self.loss(base)
+        if not player.returns:
+            return self.players[base].mean + optimism
+        return player.mean + optimism / float(np.sqrt(len(player.returns)))
+
+    def _explain(self, offers: list[Offer]) -> str:
+        if not offers:
+            return "no candidate knows anything better yet"
+        stopped = [offer for offer in offers if self.players[offer.number].n_stopped]
+        return "what was tried earns less" if stopped else "no candidate can be trusted to earn more"
+
+    # ------------------------------------------------------------------------------------------------- judging
+
+    def floor(self, base: int) -> float:
+        """Return so far at which the base takes an episode over."""
+        loss = self.loss(base)
+        return -np.inf if np.isnan(loss) else self.lowest - loss
+
+    def judge(self, number: int, total: float, lowest: float, offers: list[Offer]) -> None:
+        """Record an episode that one player has played from its beginning."""
+        for player in self.players:
+            player.wait = max(0, player.wait - 1)
+        base = self.base(offers)
+        player, reference = self.players[number], self.players[base if base != number else AGENT]
+        player.add(total)
+        if number in (AGENT, base):
+            self.lowest = min(self.lowest, lowest)
+        if number == AGENT or not reference.returns:
+            return
+        player.deficit = max(0.0, player.deficit + reference.mean - total)
+        if player.deficit > max(self.loss(base), MIN_LOSS_SHARE * abs(reference.mean)):
+            player.n_stopped += 1
+            player.deficit, player.wait, player.pause = 0.0, player.pause, min(2 * player.pause, MAX_PAUSE)

@@ -1,0 +1,123 @@
+"""The arbiter of `auto`: who plays the next episode."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nappingrl.methods.auto.arbiter import AGENT, Arbiter, Offer, Usual, usual_returns
+from nappingrl.methods.base import Forecast
+from nappingrl.world_model.transitions import Transitions
+
+USUAL = Usual(40, 200.0, 10.0, 0.0)
+ONE, TWO = 1, 2
+
+
+def arbiter(agent_returns: list[float], usual: Usual = USUAL, n_players: int = 3) -> Arbiter:
+    made = Arbiter.of(usual, n_players)
+    for total in agent_returns:
+        made.judge(AGENT, total, 0.0, [])
+    return made
+
+
+def offer(number: int = ONE, *, is_certain: bool = False, forecast: Forecast | None = None) -> Offer:
+    return Offer(number, is_certain, forecast)
+
+
+def test_the_agent_plays_first() -> None:
+    assert arbiter([]).choose([offer(forecast=Forecast(10.0, 200.0))]) == AGENT
+
+
+def test_the_agent_plays_on_where_the_change_does_not_hurt() -> None:
+    made = arbiter([190.0, 195.0])
+    assert made.choose([offer(forecast=Forecast(190.0, 400.0))]) == AGENT
+    assert made.why == "the change does not hurt it"
+
+
+def test_a_candidate_with_a_trusted_forecast_plays_where_the_change_hurts() -> None:
+    assert arbiter([150.0]).choose([offer(forecast=Forecast(145.0, 200.0))]) == ONE
+
+
+def test_a_forecast_that_misses_what_the_agent_earned_is_not_trusted() -> None:
+    made = arbiter([150.0])
+    assert made.choose([offer(forecast=Forecast(50.0, 200.0))]) == AGENT
+    assert made.why == "no candidate can be trusted to earn more"
+
+
+def test_an_untrusted_candidate_plays_where_little_is_left_to_lose() -> None:
+    assert arbiter([9.0]).choose([offer()]) == ONE
+    assert arbiter([150.0]).choose([offer()]) == AGENT
+
+
+def test_a_certain_candidate_plays_at_once() -> None:
+    assert arbiter([]).choose([offer(is_certain=True)]) == ONE
+
+
+def test_a_certain_candidate_that_earns_less_than_the_agent_gives_way() -> None:
+    made, offers = arbiter([150.0]), [offer(is_certain=True)]
+    assert made.choose(offers) == ONE
+    made.judge(ONE, 20.0, 0.0, offers)
+    assert made.choose(offers) == AGENT
+
+
+def test_the_agent_shows_what_it_earns_if_a_certain_candidate_leaves_a_loss() -> None:
+    made, offers = arbiter([]), [offer(is_certain=True)]
+    made.judge(ONE, 100.0, 0.0, offers)
+    assert made.choose(offers) == AGENT
+    made.judge(AGENT, 9.0, 0.0, offers)
+    assert made.choose(offers) == ONE
+
+
+def test_the_candidate_that_earned_more_plays_on() -> None:
+    made, offers = arbiter([9.0]), [offer(ONE), offer(TWO)]
+    made.judge(ONE, 12.0, 0.0, offers)
+    made.judge(TWO, 190.0, 0.0, offers)
+    assert made.choose(offers) == TWO
+
+
+def test_a_candidate_sits_out_longer_each_time() -> None:
+    made, offers = arbiter([100.0]), [offer(forecast=Forecast(100.0, 200.0))]
+    played = []
+    for _ in range(12):
+        number = made.choose(offers)
+        played.append(number)
+        made.judge(number, -200.0 if number else 100.0, 0.0, offers)
+    tries = [i for i, number in enumerate(played) if number]
+    gaps = np.diff(tries)
+    assert len(gaps) >= 1
+    assert (np.diff(gaps) > 0).all()
+    assert made.players[ONE].n_stopped == len(tries)
+
+
+@given(st.lists(st.floats(-500, 500), min_size=1, max_size=60))
+def test_what_a_candidate_costs_is_bounded(losses: list[float]) -> None:
+    """As in `methods.guard`: each try ends with the first episode that takes the deficit over the loss."""
+    made, offers = arbiter([50.0]), [offer()]
+    short = tries = 0.0
+    worst = max(0.0, *(50.0 - total for total in losses))
+    was_playing = False
+    for total in losses:
+        number = made.choose(offers)
+        tries += number == ONE and not was_playing
+        was_playing = number == ONE
+        short += 50.0 - total if number == ONE else 0.0
+        made.judge(number, total if number == ONE else 50.0, 0.0, offers)
+        if made.players[ONE].wait:
+            was_playing = False
+    allowance = made.loss(AGENT)
+    assert short <= (allowance + worst) * (1 + np.log2(len(losses) + 1)) + 1e-6
+
+
+def test_without_a_usual_return_candidates_are_tried() -> None:
+    made = arbiter([9.0], Usual(0, 0.0, 0.0, 0.0))
+    assert made.choose([offer()]) == ONE
+
+
+def test_usual_returns_are_those_of_episodes() -> None:
+    rewards = np.array([1.0, -3.0, 1.0, 2.0, 2.0])
+    transitions = Transitions(
+        np.zeros((5, 2)), np.zeros((5, 1)), np.zeros((5, 2)), rewards, np.zeros(5, np.bool_), np.array([0, 0, 0, 1, 1])
+    )
+    usual = usual_returns(transitions)
+    assert usual == Usual(2, pytest.approx(1.5), pytest.approx(2.5), -2.0)
+    assert usual_returns(transitions.at(slice(0, 0))).n == 0

@@ -58,8 +58,8 @@ def _continuous_lander(group: str, name: str, novelty: str) -> Case:
 
 
 ENVS = {
-    "cartpole-ppo": "CartPole-v1", "cartpole-dqn": "CartPole-v1", "mc-dqn": "MountainCar-v0", "mc-ppo": "MountainCar-v0",
-    "acrobot-ppo": "Acrobot-v1", "acrobot-dqn": "Acrobot-v1", "pendulum-sac": "Pendulum-v1",
+    "cartpole-ppo": "CartPole-v1", "cartpole-dqn": "CartPole-v1", "mc-dqn": "MountainCar-v0",
+    "mc-ppo": "MountainCar-v0", "acrobot-ppo": "Acrobot-v1", "acrobot-dqn": "Acrobot-v1", "pendulum-sac": "Pendulum-v1",
     "pendulum-ppo": "Pendulum-v1", "lander-ppo": "LunarLander-v3", "lander-dqn": "LunarLander-v3",
     "mcc-sac": "MountainCarContinuous-v0", "landerc-ppo": "LunarLanderContinuous-v3", "walker-ppo": "BipedalWalker-v3",
 }  # fmt: skip

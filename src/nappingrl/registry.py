@@ -294,6 +294,8 @@ detectors = _built_in(
      {"title": "Kolmogorov-Smirnov", "colour": "#e69f00", "marker": "D"}),
     ("given", "detectors.base:Announced", {"title": "Given", "colour": "#000000", "marker": "*"}),
     ("residual", "detectors.residual:Residual", {"title": "Residual", "colour": "#6a3d9a", "marker": "P"}),
+    ("critic", "detectors.critic:Critic", {"title": "Critic", "colour": "#b15928", "marker": "h"}),
+    ("auto", "detectors.auto:AutoDetector", {"title": "Auto", "colour": "#117733", "marker": "d"}),
     ("never", "detectors.base:Never", {"title": "Never", "colour": "#888888", "marker": "X"}),
 )  # fmt: skip
 

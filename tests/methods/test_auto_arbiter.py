@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nappingrl.methods.auto.arbiter import AGENT, Arbiter, Offer, Usual, usual_returns
+from nappingrl.methods.auto.arbiter import AGENT, Arbiter, Offer
+from nappingrl.methods.auto.usual import Usual, usual_returns
 from nappingrl.methods.base import Forecast
 from nappingrl.world_model.transitions import Transitions
 

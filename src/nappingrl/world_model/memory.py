@@ -77,7 +77,9 @@ class TransitionMemory:
         After the original context it keeps the latest steps of the episode under way, which led to the alarm.
         """
         for row, context in zip(rows.tolist(), contexts.tolist(), strict=True):
-            led_to_it = self._current.read(row).at(slice(-N_BEFORE_ALARM, None))
+            led_to_it = self._current.read(row)
+            if self._before.count[row]:
+                led_to_it = led_to_it.at(slice(-N_BEFORE_ALARM, None))
             self._current.clear(np.array([row]))
             if context and not self._contexts[row]:
                 self._take_back(row)
@@ -91,6 +93,13 @@ class TransitionMemory:
         if not self._is_sealed[row] and self._has_begun[row]:
             before = self._before.read(row)
             self._before.write(row, before.at(before.episodes < self._episodes[row]))
+
+    def disown(self, row: int) -> None:
+        """The steps so far were of the changed world after all, which has no reference."""
+        self._current.write(row, self._before.read(row).at(slice(-self._current.capacity, None)))
+        self._before.clear(np.array([row]))
+        self._references.pop(row, None)
+        self.seal(row)
 
     def seal(self, row: int) -> None:
         """The steps before the change are complete: no later one joins them."""

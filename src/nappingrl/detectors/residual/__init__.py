@@ -21,7 +21,7 @@ from nappingrl.detectors.residual.recognition import Recognition
 from nappingrl.detectors.residual.surprise import Surprise
 from nappingrl.errors import BadSpecError
 from nappingrl.snapshot import MAX_EPISODE, Expected, flatten, restore_arrays, unflatten
-from nappingrl.types import DomainSpec, Floats, Rows, Transition, arrays_of
+from nappingrl.types import DomainSpec, Flags, Floats, Rows, Transition, arrays_of
 from nappingrl.world_model.action_encoding import ActionEncoding
 from nappingrl.world_model.transitions import TransitionBuffer, Transitions, encode
 
@@ -73,6 +73,11 @@ class Residual(Detector):
         self._is_calibrated[rows] = False
         self._first_episode[rows] = self._episode[rows] = episode
         self._changed[rows] = 0.0
+
+    def is_calibrated(self, rows: Rows) -> Flags:
+        """Where it watches."""
+        flags: Flags = self._is_calibrated[rows]
+        return flags
 
     @override
     def step(self, rows: Rows, transition: Transition) -> None:

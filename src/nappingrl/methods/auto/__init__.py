@@ -10,8 +10,10 @@ from typing_extensions import override
 
 from nappingrl.agents.base import Agent
 from nappingrl.agents.observations import merge_decisions, take
-from nappingrl.methods.auto.arbiter import AGENT, Arbiter, Offer, usual_returns
+from nappingrl.errors import BadSpecError
+from nappingrl.methods.auto.arbiter import AGENT, Arbiter, Offer
 from nappingrl.methods.auto.candidates import CANDIDATES, CandidatesOption, make_candidates
+from nappingrl.methods.auto.usual import episode_returns, expected_returns, usual_returns
 from nappingrl.methods.base import Method, MethodInfo, Option
 from nappingrl.methods.contexts import MAX_CONTEXTS
 from nappingrl.snapshot import Expected, Sizes, flatten, unflatten
@@ -54,7 +56,7 @@ class _State:
 class Auto(Method):
     """The default: re-grounds actions and sensors, then tries rules by real returns; no score, no threshold."""
 
-    detector = "residual"
+    detector = "auto"
     learns_from_others = True
     can_be_saved = True
     uses_memory = True
@@ -64,6 +66,9 @@ class Auto(Method):
 
     def __init__(self, agent: Agent, info: MethodInfo, n: int) -> None:
         super().__init__(agent, info, n)
+        if info.memory is None:
+            raise BadSpecError("method 'auto' needs observations that are one row of numbers; use method 'napping'")
+        self._memory = info.memory
         self.candidates, self.refused = make_candidates(str(self.option("candidates")), agent, info, n)
         self._names = ["the agent", *self.candidates]
         self._methods = list(self.candidates.values())
@@ -158,11 +163,21 @@ class Auto(Method):
         for row, context in zip(rows.tolist(), contexts.tolist(), strict=True):
             known = self._arbiters[row]
             if context and context not in known:
-                usual = usual_returns(self.info.memory.before(row))
-                known[context] = Arbiter.of(usual, len(self._names))
+                known[context] = self._meet(row)
                 for old in list(known)[: -MAX_CONTEXTS - 1]:
                     del known[old]
         self._episodes.player[rows] = np.where(contexts > 0, self._default, AGENT)
+
+    def _meet(self, row: int) -> Arbiter:
+        """The arbiter of a new context."""
+        before = self._memory.before(row)
+        if before.n:
+            return Arbiter.of(usual_returns(before), len(self._names))
+        current = self._memory.current(row)  # nothing is known of the world before: ask the agent's critic
+        arbiter = Arbiter.of(expected_returns(current, self.agent), len(self._names))
+        for total in episode_returns(current):
+            arbiter.players[AGENT].add(total)
+        return arbiter
 
     @override
     def learn(self, rows: Rows, transition: Transition, detected: Flags) -> None:

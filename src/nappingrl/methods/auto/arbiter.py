@@ -1,14 +1,15 @@
 """Who plays the next episode of one trial: the frozen agent or a candidate, decided by real returns.
 
-The *base* is the frozen agent, or a candidate that is certain (re-grounding) if that has earned more. While the base
-earns what was usual before the change, it plays on. Where the change hurts, other candidates are tried, those with a
-trusted forecast first: one whose model has predicted what the frozen agent really earned, with an error below half of
-the gain that it promises. Candidates without one are tried only where little is left to lose.
+The *base* is the frozen agent, or a candidate that is certain (re-grounding) if that has earned more. A candidate with
+a trusted forecast plays if it promises clearly more than the base earns: one whose model has predicted what the frozen
+agent really earned, with an error below half of the gain that it promises. Candidates without one are tried only where
+the base earns so much less than was usual before the change that little is left to lose.
 
-The bound. The loss is what the change costs per episode: the usual return minus the base's. A candidate's deficit grows
-by what an episode falls short of the base and shrinks by what it gains, down to zero; when it exceeds the loss, the
-candidate sits out for 1, 2, 4, ... episodes. Within an episode the base takes over once the return so far is below the
-lowest that the base has ever had, minus the loss. `methods.guard` derives the bound for one candidate.
+The bound. The stake is what can be won per episode: the usual return minus the base's, or the gain that a trusted
+forecast promises. A candidate's deficit grows by what an episode falls short of the base and shrinks by what it gains,
+down to zero; when it exceeds the stake, the candidate sits out for 1, 2, 4, ... episodes. Within an episode the base
+takes over once the return so far is below the lowest that the base has ever had, minus the stake. `methods.guard`
+derives the bound for one candidate.
 """
 
 from dataclasses import dataclass, field
@@ -16,9 +17,9 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from nappingrl.methods.auto.usual import Usual
 from nappingrl.methods.base import Forecast
 from nappingrl.snapshot import Expected, Sizes
-from nappingrl.world_model.transitions import Transitions
 
 AGENT = 0
 """The number of the frozen agent; candidates count from 1."""
@@ -29,33 +30,14 @@ MIN_DEVIATIONS = 3.0
 """The change hurts if the mean return is this many standard errors below the usual one,"""
 MIN_LOSS_SHARE = 0.02
 """and by this share of it."""
+MIN_GAIN_SHARE = 0.05
+"""A candidate plays if it may earn more than the base by this share."""
 SEVERE_LOSS_SHARE = 0.5
 """A loss beyond this share of the usual return leaves little to lose."""
 MAX_FORECAST_ERROR = 0.5
 """A forecast is trusted if it misses the base's return by at most this share of the gain that it promises."""
 EXPLORATION = 0.5
 """Weight of the confidence bound by which candidates are compared, in units of the loss."""
-
-
-class Usual(NamedTuple):
-    """Returns of the episodes before the change."""
-
-    n: int
-    mean: float
-    deviation: float
-    lowest: float
-    """The lowest return so far within any of them."""
-
-
-def usual_returns(transitions: Transitions) -> Usual:
-    """What episodes earned in these transitions, which may begin and end within one."""
-    ends = np.flatnonzero(transitions.episodes[1:] != transitions.episodes[:-1]) + 1
-    parts = np.split(transitions.rewards, ends) if transitions.n else []
-    totals = np.array([part.sum() for part in parts])
-    lowest = min((float(np.cumsum(part).min()) for part in parts), default=0.0)
-    if not len(totals):
-        return Usual(0, 0.0, 0.0, 0.0)
-    return Usual(len(totals), float(totals.mean()), float(totals.std()), min(lowest, 0.0))
 
 
 @dataclass(slots=True)
@@ -103,6 +85,8 @@ class Arbiter:
     players: list[Player]
     lowest: float = 0.0
     """The lowest return so far within any episode of the base or before the change."""
+    stake: float = 0.0
+    """What the latest candidate may win per episode, and lose."""
     why: str = ""
     """Why the frozen agent plays; empty: it does not, or nothing was decided yet."""
 
@@ -128,15 +112,14 @@ class Arbiter:
             return base
         if base != AGENT and not self.players[AGENT].returns and self.is_hurt(base):
             return AGENT  # is the certain candidate any better?
-        if not self.is_hurt(base):
-            self.why = "the change does not hurt it"
-            return base
         rivals = [offer for offer in offers if offer.number != base and self._may_play(offer, base)]
         values = {offer.number: self._value(offer, base) for offer in rivals}
         best = max(values, key=lambda number: values[number], default=base)
-        if best != base and values[best] > self.players[base].mean:
+        mean = self.players[base].mean
+        if best != base and values[best] > mean + MIN_GAIN_SHARE * abs(mean):
+            self.stake = max(self.loss(base), values[best] - mean)
             return best
-        self.why = self._explain(offers)
+        self.why = self._explain(offers) if self.is_hurt(base) else "the change does not hurt it"
         return base
 
     def base(self, offers: list[Offer]) -> int:
@@ -163,9 +146,15 @@ class Arbiter:
 
     def _may_play(self, offer: Offer, base: int) -> bool:
         player = self.players[offer.number]
-        is_severe = self.loss(base) > SEVERE_LOSS_SHARE * abs(self.usual.mean) or not self.usual.n
         is_proven = player.mean > self.players[base].mean
-        return not player.wait and (is_proven or is_severe or offer.is_certain or self._is_trusted(offer, base))
+        may_play = is_proven or offer.is_certain or self._is_severe(base) or self._is_trusted(offer, base)
+        return not player.wait and may_play
+
+    def _is_severe(self, base: int) -> bool:
+        """Whether little is left to lose."""
+        if not self.usual.n:
+            return True
+        return self.is_hurt(base) and self.loss(base) > SEVERE_LOSS_SHARE * abs(self.usual.mean)
 
     def _is_trusted(self, offer: Offer, base: int) -> bool:
         if offer.forecast is None:
@@ -193,8 +182,7 @@ class Arbiter:
 
     def floor(self, base: int) -> float:
         """Return so far at which the base takes an episode over."""
-        loss = self.loss(base)
-        return -np.inf if np.isnan(loss) else self.lowest - loss
+        return self.lowest - max(self.loss(base), self.stake) if self.players[base].returns else -np.inf
 
     def judge(self, number: int, total: float, lowest: float, offers: list[Offer]) -> None:
         """Record an episode that one player has played from its beginning."""
@@ -208,6 +196,6 @@ class Arbiter:
         if number == AGENT or not reference.returns:
             return
         player.deficit = max(0.0, player.deficit + reference.mean - total)
-        if player.deficit > max(self.loss(base), MIN_LOSS_SHARE * abs(reference.mean)):
+        if player.deficit > max(self.stake, MIN_LOSS_SHARE * abs(reference.mean)):
             player.n_stopped += 1
             player.deficit, player.wait, player.pause = 0.0, player.pause, min(2 * player.pause, MAX_PAUSE)

@@ -1,0 +1,68 @@
+"""What episodes usually earned before the change: recorded, or else what the agent's critic expects."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nappingrl.agents.base import Agent
+from nappingrl.types import Floats
+from nappingrl.world_model.transitions import Transitions
+
+
+class Usual(NamedTuple):
+    """Returns of the episodes before the change."""
+
+    n: int
+    """Episodes that it rests on; 0: nothing is known."""
+    mean: float
+    deviation: float
+    lowest: float
+    """The lowest return so far within any of them."""
+
+
+NOTHING = Usual(0, 0.0, 0.0, 0.0)
+
+
+def usual_returns(before: Transitions) -> Usual:
+    """What the episodes of these transitions earned."""
+    parts = _episodes(before)
+    if not parts:
+        return NOTHING
+    totals = _totals(before)
+    lowest = min(float(np.cumsum(before.rewards[part]).min()) for part in parts)
+    return Usual(len(totals), float(totals.mean()), float(totals.std()), min(lowest, 0.0))
+
+
+def expected_returns(current: Transitions, agent: Agent) -> Usual:
+    """What the critic says that these episodes of a changed world should have earned.
+
+    The critic speaks of discounted returns; the shortfall is scaled to undiscounted ones.
+    """
+    parts = _episodes(current)
+    values = agent.values(current.states[[part[0] for part in parts]].astype(np.float32)) if parts else None
+    if values is None or agent.gamma is None:
+        return NOTHING
+    totals = _totals(current)
+    earned = np.array([current.rewards[part] @ agent.gamma ** np.arange(len(part)) for part in parts])
+    scale = np.abs(totals).sum() / max(float(np.abs(earned).sum()), 1e-9)
+    mean = float((totals + (values - earned) * scale).mean())
+    return Usual(len(parts), mean, float(totals.std()), min(usual_returns(current).lowest, 0.0))
+
+
+def _totals(transitions: Transitions) -> Floats:
+    return np.array([transitions.rewards[part].sum() for part in _episodes(transitions)])
+
+
+def _episodes(transitions: Transitions) -> list[NDArray[np.int64]]:
+    """The steps of each episode."""
+    if not transitions.n:
+        return []
+    ends = np.flatnonzero(transitions.episodes[1:] != transitions.episodes[:-1]) + 1
+    return np.split(np.arange(transitions.n), ends)
+
+
+def episode_returns(transitions: Transitions) -> list[float]:
+    """The return of each episode."""
+    returns: list[float] = _totals(transitions).tolist()
+    return returns

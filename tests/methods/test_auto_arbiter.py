@@ -31,8 +31,12 @@ def test_the_agent_plays_first() -> None:
 
 def test_the_agent_plays_on_where_the_change_does_not_hurt() -> None:
     made = arbiter([190.0, 195.0])
-    assert made.choose([offer(forecast=Forecast(190.0, 400.0))]) == AGENT
+    assert made.choose([offer(), offer(TWO, forecast=Forecast(190.0, 195.0))]) == AGENT
     assert made.why == "the change does not hurt it"
+
+
+def test_a_trusted_forecast_may_improve_on_an_agent_that_the_change_does_not_hurt() -> None:
+    assert arbiter([190.0, 195.0]).choose([offer(forecast=Forecast(190.0, 400.0))]) == ONE
 
 
 def test_a_candidate_with_a_trusted_forecast_plays_where_the_change_hurts() -> None:

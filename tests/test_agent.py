@@ -359,8 +359,8 @@ def test_explain_in_the_words_of_the_domain(agent: Agent) -> None:
 def test_explain_without_a_domain(agent: Agent) -> None:
     made = NappingAgent(agent, score=lambda o, a, o2, r, end: np.where(end, -1.0, 1.0))
     play(made, made.wrap(cartpole(**HARD)), 3, seed=0)
-    assert "obs[2] > 0" in " ".join(map(str, made.explain()))
-    assert {rule.wanted for rule in made.explain()} == {"action 0", "action 1"}
+    assert "pole angle > 0" in " ".join(map(str, made.explain()))
+    assert {rule.wanted for rule in made.explain()} == {"LEFT", "RIGHT"}
 
 
 def test_explain_of_a_frozen_agent_is_empty(agent: Agent) -> None:

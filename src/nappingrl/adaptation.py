@@ -54,8 +54,6 @@ class AdaptationSpec:
         method_class: type[Method] = methods.get(self.method)
         detector = self.detector or method_class.detector or domain.defaults.detector
         check_name("detector", detector, detectors.names())
-        if detectors.get(detector).needs_domain and not domain.name:
-            raise BadSpecError(f"detector '{detector}' must know the domain's spaces: give domain=, such as an env id")
         usual = {**(usual or {}), **domain.defaults.options}
         usual = {name: value for name, value in usual.items() if name in method_class.options}
         return replace(
@@ -75,6 +73,13 @@ class AdaptationSpec:
     def _refuse_score(self) -> None:
         takers = [name for name in methods.names() if methods.get(name).takes_score]
         raise BadSpecError(f"method '{self.method}' takes no score; methods that do: {', '.join(takers)}")
+
+    def needs_domain(self, own_detector: Detector | None = None) -> str:
+        """What can only be built for a domain with a name: "method 'foresight'"; empty: nothing."""
+        if methods.get(self.method).needs_domain:
+            return f"method '{self.method}'"
+        is_needed = own_detector is None and detectors.get(self.detector).needs_domain
+        return f"detector '{self.detector}'" if is_needed else ""
 
     def build(
         self, agent: Agent, domain: DomainSpec, n: int, score: Score | None = None, detector: Detector | None = None

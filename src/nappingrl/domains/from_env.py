@@ -12,6 +12,7 @@ from gymnasium.spaces import Box, Discrete
 
 from nappingrl.domains.base import Domain
 from nappingrl.domains.described import ALSO, VerifiedNovelty, as_novelty
+from nappingrl.domains.names import find_names
 from nappingrl.domains.swing_up_scores import CONTROLLERS, ENERGIES
 from nappingrl.domains.transformed import with_transforms
 from nappingrl.errors import BadSpecError, check_name
@@ -22,28 +23,11 @@ from nappingrl.novelties.novelty import Novelty
 from nappingrl.novelties.subject import find_spec, make_env, read_env_by_id
 from nappingrl.novelties.terms import OTHER, transforms_of
 from nappingrl.novelties.verify import play, verify
-from nappingrl.registry import domains
 from nappingrl.score import Score, reward_score
 from nappingrl.types import Actions, Defaults, DomainSpec, Flags, Floats, Observations, Rows, Solved
 
 UNBOUNDED = 1e6
 """Observations that may be larger are scaled by their spread in random play."""
-NAMES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "Acrobot-v1": (
-        ("cos(joint 1)", "sin(joint 1)", "cos(joint 2)", "sin(joint 2)", "speed of joint 1", "speed of joint 2"),
-        ("torque -1", "no torque", "torque +1"),
-    ),
-    "MountainCarContinuous-v0": (("position", "velocity"), ()),
-    "Pendulum-v1": (("cos(angle)", "sin(angle)", "angular velocity"), ()),
-    "LunarLander-v3": (
-        ("x", "y", "x velocity", "y velocity", "angle", "angular velocity", "left leg down", "right leg down"),
-        ("no engine", "left engine", "main engine", "right engine"),
-    ),
-}
-"""Names of the observations and actions of well-known environments."""
-BUILT_IN = {"CartPole-v1": "cartpole", "MountainCar-v0": "mountaincar"}
-"""Environments whose names are those of a built-in domain."""
-
 SURVIVE = Score(
     "terminal",
     lambda obs, action, obs2, reward, end: np.where(end, -1.0, 1.0),
@@ -121,7 +105,7 @@ def domain_from_env(env_id: str) -> DomainSpec:
     assert isinstance(space, Box)
     centre, scale = _measure(space, visited)
     energies = (ENERGIES[env_id],) if env_id in ENERGIES else ()
-    observation_names, action_names = _names(bare)
+    observation_names, action_names = find_names(env_id, len(bare.observation_low), bare.n_actions)
     threshold = env_spec.reward_threshold
     least = -inf if threshold is None else float(threshold)
     return replace(
@@ -152,18 +136,6 @@ def domain_from_env(env_id: str) -> DomainSpec:
             options={"rule": "fallback", "space": "embedding"},
         ),
         simulator=GymnasiumDomain,
-    )
-
-
-def _names(domain: DomainSpec) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What observations and actions are called."""
-    observations, actions = NAMES.get(domain.name, ((), ()))
-    if domain.name in BUILT_IN:
-        spec: DomainSpec = domains.get(BUILT_IN[domain.name]).spec
-        observations, actions = spec.observation_names, spec.action_names
-    return (
-        observations or tuple(f"observation {i}" for i in range(len(domain.observation_low))),
-        actions or tuple(f"action {i}" for i in range(domain.n_actions)),
     )
 
 

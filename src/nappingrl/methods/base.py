@@ -92,6 +92,8 @@ class Method:
     """Whether it learns from steps whose actions it did not choose."""
     accepts_stateful_agents: ClassVar[bool] = False
     """Whether it takes scripted agents, which learn by themselves."""
+    needs_domain: ClassVar[bool] = False
+    """Whether it must know more of a domain than the shapes: bounds, time limit."""
     uses_memory: ClassVar[bool] = False
     """Whether it reads `MethodInfo.memory`."""
     needs_discrete: ClassVar[bool] = False

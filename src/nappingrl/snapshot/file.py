@@ -17,7 +17,7 @@ from nappingrl.errors import BadAgentError, BadSpecError
 from nappingrl.files import UnusableFileError, read_arrays, read_file, read_zip
 from nappingrl.snapshot import MAX_COUNT, MAX_EPISODE, MAX_NUMBER
 
-FORMAT = 4
+FORMAT = 5
 MAX_SAVED_BYTES = 2**29
 """The largest file, and the most that it may unpack to."""
 MAX_SETTINGS_BYTES = 2**20
@@ -62,6 +62,15 @@ class SavedConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     seed: Annotated[int, Meta(ge=0, le=MAX_SEED)]
 
 
+class SavedDomain(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """What a wrapped environment told of its domain; the bounds of observations are arrays."""
+
+    name: Annotated[Name, Meta(min_length=1)]
+    horizon: Count
+    observation_names: Annotated[list[Name], Meta(max_length=MAX_NAMES)]
+    action_names: Annotated[list[Name], Meta(max_length=MAX_NAMES)]
+
+
 class SavedSteps(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """What an environment's `TransitionFilter` knows."""
 
@@ -76,6 +85,8 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     agent: SavedModel
     config: SavedConfig
+    domain: SavedDomain | None
+    """None: `config` names it, or there is none."""
     contexts: Annotated[list[Context], Meta(max_length=MAX_ENVS)]
     names: Annotated[list[tuple[Context, Name]], Meta(max_length=MAX_NAMES)]
     episodes: Annotated[list[Episode], Meta(max_length=MAX_ENVS)]

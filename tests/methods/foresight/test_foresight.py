@@ -175,7 +175,6 @@ def test_around_an_environment_it_waits_for_its_detector(agent: Agent) -> None:
     [
         DomainSpec(np.zeros((2, 2)), np.ones((2, 2)), 2, 9, name="square"),
         DomainSpec(np.zeros(()), np.ones(()), 2, 9, name="point"),
-        DomainSpec(np.zeros(4), np.ones(4), 2, 9),
     ],
 )
 def test_observations_that_are_not_one_row_are_refused_in_one_line(agent: Agent, domain: DomainSpec) -> None:

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 from nappingrl.agents.base import Agent
-from nappingrl.errors import BadSpecError
 from nappingrl.methods.base import Forecast, Method, MethodInfo, Option
 from nappingrl.methods.foresight.config import config_options, read_config
 from nappingrl.methods.foresight.describe import describe, to_principles
@@ -45,13 +44,12 @@ class Foresight(Method):
 
     detector = "residual"
     learns_from_others = True
+    needs_domain = True
     can_be_saved = True
     options: ClassVar[Mapping[str, Option]] = config_options()
 
     def __init__(self, agent: Agent, info: MethodInfo, n: int) -> None:
         super().__init__(agent, info, n)
-        if not info.domain.name:
-            raise BadSpecError("method 'foresight' needs to know its domain, with one row of numbers: give domain=")
         self.domain, self.config = info.domain, read_config(info.options)
         dim = self.config.check_size("method 'foresight'", self.domain, "use method 'napping'")
         self._encoding = ActionEncoding(self.domain)

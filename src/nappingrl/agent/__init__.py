@@ -5,49 +5,29 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-import nappingrl
-from nappingrl.adaptation import ENDLESS_OPTIONS, AdaptationSpec, bare_domain
+from nappingrl.adaptation import Adaptation, AdaptationSpec, bare_domain
+from nappingrl.agent.arguments import check_sizes, path_of, resolve
+from nappingrl.agent.context_names import ContextNames
+from nappingrl.agent.environment import check_env, read_domain
+from nappingrl.agent.notices import Notices
+from nappingrl.agent.saving import load_saved, save_agent
 from nappingrl.agents import load as load_agent
 from nappingrl.agents.base import Agent, check_fit
 from nappingrl.agents.observations import are_equal, as_actions, as_batch, as_column, check_alike, length_of, take
 from nappingrl.agents.observing import ObservingWrapper
 from nappingrl.detectors import Detector
-from nappingrl.domains import find_domain, trusted_domain
-from nappingrl.errors import (
-    BadAgentError,
-    BadObservationError,
-    BadSpecError,
-    NappingError,
-    UnknownNameError,
-    check_name,
-    did_you_mean,
-)  # fmt: skip
+from nappingrl.domains import find_domain
+from nappingrl.errors import BadObservationError, BadSpecError
 from nappingrl.explain import ReadableRule, summarise_principles
-from nappingrl.methods.base import check_saved
-from nappingrl.notices import Notices
-from nappingrl.registry import methods
+from nappingrl.methods.base import Method
 from nappingrl.score import Eval, Score, as_score
-from nappingrl.snapshot.file import (
-    MAX_ENVS,
-    MAX_SEED,
-    SavedConfig,
-    SavedModel,
-    SavedSteps,
-    Settings,
-    read_saved,
-    write_saved,
-)
 from nappingrl.types import Decision, DomainSpec, Rows, Transition
 
 Array = NDArray[Any]
 State = tuple[Array, ...] | None
-AS_TRAINED = "as trained"
-"""The name of the context before the novelty."""
-_ARGUMENTS = ("model", "domain", "method", "score", "detector", "guard", "n_envs", "seed")
 
 
 class NappingAgent:
@@ -63,7 +43,7 @@ class NappingAgent:
     Args:
         model: a live SB3 model, the path of an SB3 zip, any `Agent`, or a shipped agent's name (with `domain`).
         domain: one of `napping list`, or the id of a gymnasium environment; brings defaults for everything else and
-            the words of `explain`.
+            the words of `explain`. Default: what the first environment tells that is given to `wrap`.
         method: one of `napping list`.
         score: the Eval: a `Score`, a name from the domain's table, or a function
             fn(obs, action, next_obs, reward, terminated) over batches. Default: the domain's, else the reward.
@@ -93,13 +73,13 @@ class NappingAgent:
         known = find_domain(domain) if domain else None
         self.agent: Agent = load_agent(model, domain)
         self.domain = known or bare_domain(self.agent)
-        _check_sizes(self.agent, n_envs, seed)
+        check_sizes(self.agent, n_envs, seed)
         if domain:
             check_fit(self.agent, self.domain)
         elif isinstance(score, str):
             raise BadSpecError(f"score '{score}' is a name; names need domain=, else give a Score or a function")
         own_score, own_detector = as_score(score), detector if isinstance(detector, Detector) else None
-        spec = _resolve(
+        self._spec = spec = resolve(
             self.domain,
             AdaptationSpec(
                 method,
@@ -109,10 +89,9 @@ class NappingAgent:
                 guard,
             ),
         )
-        self._model_path = _path_of(model)
+        self._own = own_score, own_detector
+        self.model_path = path_of(model)
         self.n_envs = n_envs
-        self.adaptation = spec.build(self.agent, self.domain, n_envs, own_score, own_detector)
-        self.method, self.detector = self.adaptation.method, self.adaptation.detector
         self.config: dict[str, Any] = {
             "domain": domain,
             "method": method,
@@ -125,24 +104,56 @@ class NappingAgent:
             "n_envs": n_envs,
             "seed": seed,
         }
-        self._notices = Notices(self.adaptation, method, self.config["detector"])
         self._rows = np.arange(n_envs)
-        self._episodes = np.zeros(n_envs, np.int64)
+        self.episodes = np.zeros(n_envs, np.int64)
+        """Episodes observed, by environment."""
+        self.has_begun = False
+        """Whether a step was observed or predicted."""
         self._last: tuple[Any, Decision] | None = None  # the latest predict(): observations and decision
         self._is_fresh = np.zeros(n_envs, np.bool_)  # predicted and not yet observed
-        self._names: dict[int, str] = {0: AS_TRAINED}
-        keys = np.random.SeedSequence(seed).generate_state(n_envs, np.uint64).astype(np.uint64)
-        self.adaptation.start(self._rows, keys, 0)
-        self.adaptation.begin_episode(self._rows)
+        self.names = ContextNames()
+        self._adaptation: Adaptation | None = None
+        if self.domain.name or not spec.needs_domain(own_detector):
+            self.adopt(self.domain)
+
+    def adopt(self, domain: DomainSpec) -> None:
+        """Start anew in this domain; everything learned is forgotten."""
+        self.domain = domain
+        self._adaptation = adaptation = self._spec.build(self.agent, domain, self.n_envs, *self._own)
+        self._notices = Notices(adaptation, self.config["method"], self.config["detector"])
+        words = np.random.SeedSequence(self.config["seed"]).generate_state(self.n_envs, np.uint64)
+        adaptation.start(self._rows, words.astype(np.uint64), 0)
+        adaptation.begin_episode(self._rows)
+
+    @property
+    def adaptation(self) -> Adaptation:
+        """Method and detector in lock step; some of them need to know the environment first."""
+        if self._adaptation is None:
+            raise BadSpecError(f"{self._waiting()}: call agent.wrap(env) first, or give domain=")
+        return self._adaptation
+
+    def _waiting(self) -> str:
+        return f"{self._spec.needs_domain(self._own[1])} must know the environment"
+
+    @property
+    def method(self) -> Method:
+        """What adapts."""
+        return self.adaptation.method
+
+    @property
+    def detector(self) -> Detector:
+        """What notices changes."""
+        return self.adaptation.detector
 
     def __repr__(self) -> str:
         """Model, method, context and number of regions, of the first environment."""
-        regions = int(self.method.regions(self._rows[:1])[0][0])
         where = f", domain={self.domain.name!r}" if self.domain.name else ""
-        return (
-            f"NappingAgent({self.agent.name!r}{where}, method={self.config['method']!r}, "
-            f"context={self._name(int(self.adaptation.contexts[0]))!r}, regions={regions}, n_envs={self.n_envs})"
-        )
+        start = f"NappingAgent({self.agent.name!r}{where}, method={self.config['method']!r}, "
+        if self._adaptation is None:
+            return f"{start}waiting for wrap(env), n_envs={self.n_envs})"
+        context = self.names.of(int(self.adaptation.contexts[0]))
+        regions = int(self.method.regions(self._rows[:1])[0][0])
+        return f"{start}context={context!r}, regions={regions}, n_envs={self.n_envs})"
 
     @property
     def score(self) -> Score | None:
@@ -161,6 +172,8 @@ class NappingAgent:
 
     def notes(self, env: int = 0) -> list[str]:
         """Why the agent does not adapt now, and what was left out, one line each; empty: nothing to report."""
+        if self._adaptation is None:
+            return [f"{self._waiting()}: it waits for agent.wrap(env)"]
         return list(self._notices.notes(env).values())
 
     # ------------------------------------------------------------------------------------------------- acting
@@ -178,6 +191,7 @@ class NappingAgent:
         """
         batch, is_single = as_batch(self.agent, observation)
         rows, batch = self._rows_of(batch), deepcopy(batch)  # the caller may reuse its array
+        self.has_begun = True
         actions, decision = self.adaptation.act(rows, batch)
         usable = self.adaptation.filter.are_usable(rows, batch)
         if usable is not None:
@@ -212,6 +226,7 @@ class NappingAgent:
         terminated = as_column("terminated", terminated, np.bool_, len(rows))
         truncated = as_column("truncated", truncated, np.bool_, len(rows))
         ended = rows[terminated | truncated]
+        self.has_begun = True
         accepted = self.adaptation.filter.accept(rows, batch, actions, next_batch, rewards)
         if accepted is not None:
             self._notices.warn("dropped")
@@ -229,14 +244,24 @@ class NappingAgent:
             self._end_episodes(ended)
 
     def wrap(self, env: gymnasium.Env[Any, Any], index: int = 0) -> gymnasium.Env[Any, Any]:
-        """The environment, wrapped so that every step is observed: evaluate_policy(agent, agent.wrap(env)) adapts."""
+        """The environment, wrapped so that every step is observed: evaluate_policy(agent, agent.wrap(env)) adapts.
+
+        The first one also tells bounds, time limit and names, unless `domain` was given or a step was observed before.
+        """
         if not isinstance(env, gymnasium.Env):
             raise BadSpecError(
                 f"wrap takes a gymnasium.Env, not {type(env).__name__}: wrap each environment before vectorising it"
             )
         if not 0 <= index < self.n_envs:
             raise BadSpecError(f"index {index} given, the agent serves n_envs={self.n_envs} environments")
+        self._meet(env)
         return ObservingWrapper(env, self, index)
+
+    def _meet(self, env: gymnasium.Env[Any, Any]) -> None:
+        """Learn what an environment tells of the domain; refuse one with other spaces."""
+        check_env(self.agent, env)
+        if self._adaptation is None or not (self.domain.name or self.has_begun):
+            self.adopt(read_domain(env, self.domain))
 
     def begin_episode(self, env: int = 0) -> None:
         """An environment was reset: forget its unfinished episode."""
@@ -260,47 +285,26 @@ class NappingAgent:
     def contexts(self, env: int = 0) -> dict[str, int]:
         """The contexts met so far by name, with the number of principles or policies learned in each."""
         sizes = {0: 0} | self.method.context_sizes(env)
-        return {self._name(context): count for context, count in sizes.items()}
+        return {self.names.of(context): count for context, count in sizes.items()}
 
     def rename_context(self, old: str, new: str) -> None:
         """Give a context another name, such as "strong wind" instead of "novelty 1"."""
-        by_name = self._by_name()
-        if new in by_name:
-            raise BadSpecError(f"a context is called '{new}' already; choose another name")
-        self._names[by_name[check_name("context", old, by_name)]] = new
+        self.names.rename(old, new, self._known_contexts())
 
     def switch_to(self, name: str, env: int = 0) -> None:
         """Continue with what was learned in a context; "as trained" is the frozen agent, a new name starts afresh."""
-        by_name = self._by_name()
-        context = by_name.get(name, max(by_name.values()) + 1)
-        self._names[context] = name
-        self.adaptation.switch_context(env, context)
+        self.has_begun = True
+        self.adaptation.switch_context(env, self.names.find(name, self._known_contexts()))
 
-    def _name(self, context: int) -> str:
-        return self._names.get(context, f"novelty {context}")
-
-    def _by_name(self) -> dict[str, int]:
-        """The contexts that any environment is in or remembers; the names of others are forgotten."""
-        known = {0, *self.adaptation.contexts.tolist()}.union(*map(self.method.context_sizes, range(self.n_envs)))
-        self._names = {context: name for context, name in self._names.items() if context in known}
-        return {self._name(context): context for context in known}
+    def _known_contexts(self) -> set[int]:
+        """The contexts that any environment is in or remembers."""
+        return {0, *self.adaptation.contexts.tolist()}.union(*map(self.method.context_sizes, range(self.n_envs)))
 
     # ------------------------------------------------------------------------------------------ saving, loading
 
     def save(self, path: str | Path) -> Path:
         """Write a zip of JSON and npz (no pickle): settings, principles, and the base model by path and sha256."""
-        check_saved(self.config["method"], self.config["options"])
-        settings = Settings(
-            agent=SavedModel(self.agent.name, self._model_path, self.agent.sha256),
-            config=SavedConfig(**self.config),
-            contexts=self.adaptation.contexts.tolist(),
-            names=list(self._names.items()),
-            episodes=self._episodes.tolist(),
-            returns=self.adaptation.returns.tolist(),
-            steps=[SavedSteps(*counts) for counts in self.adaptation.filter.counts()],
-            nappingrl=nappingrl.__version__,
-        )
-        return write_saved(path, settings, self.adaptation.state())
+        return save_agent(self, path)
 
     @classmethod
     def load(
@@ -315,37 +319,7 @@ class NappingAgent:
 
         The file is not trusted: all of it is checked, and "module:Env-v0" is imported only if given again as `domain`.
         """
-        settings, arrays = read_saved(path)
-        config, saved = settings.config, settings.agent
-        model = saved.model if model is None else model
-        if model is None:
-            raise BadAgentError(f"{path} was saved with a live model, '{saved.name}'; give it as model=")
-        for kind, given, is_own in (("score", score, config.own_score), ("detector", detector, config.own_detector)):
-            if given is None and is_own:
-                name = getattr(config, kind)
-                raise BadAgentError(f"{path} was saved with your own {kind} '{name}'; give it as {kind}=")
-        try:
-            check_saved(config.method, config.options)
-            agent = cls(
-                model, domain=trusted_domain(config.domain, domain), method=config.method,
-                score=score or (config.domain and config.score) or None, detector=detector or config.detector,
-                guard=config.guard, n_envs=config.n_envs, seed=config.seed, **config.options,
-            )  # fmt: skip
-            if agent.agent.sha256 != saved.sha256:
-                raise BadAgentError(f"it belongs to other weights than {saved.model or saved.name} has now")
-            agent._restore(settings, arrays, with_detector=detector is None or config.own_detector)
-        except NappingError as error:
-            raise BadAgentError(f"{path} cannot be loaded: {error}") from error
-        return agent
-
-    def _restore(self, settings: Settings, arrays: dict[str, Array], with_detector: bool) -> None:
-        self.adaptation.contexts[:], self._names = settings.contexts, dict(settings.names)
-        self._episodes[:], self.adaptation.returns[:] = settings.episodes, settings.returns
-        self.adaptation.filter.restore(msgspec.structs.astuple(steps) for steps in settings.steps)
-        try:
-            self.adaptation.restore(arrays, with_detector)
-        except (LookupError, TypeError, ValueError, ArithmeticError) as error:  # of a method that checks nothing
-            raise BadAgentError(f"its arrays do not fit ({' '.join(str(error).split())})") from error
+        return load_saved(cls, path, model, score, detector, domain)
 
     # ------------------------------------------------------------------------------------------------ internals
 
@@ -365,35 +339,7 @@ class NappingAgent:
 
     def _end_episodes(self, rows: Rows) -> None:
         is_cut = self.adaptation.filter.is_dropped[rows]
-        self._episodes[rows[~is_cut]] += 1
+        self.episodes[rows[~is_cut]] += 1
         self._is_fresh[rows[is_cut]] = False
-        self.adaptation.end_episode(rows, self._episodes[rows])
+        self.adaptation.end_episode(rows, self.episodes[rows])
         self.adaptation.begin_episode(rows)
-
-
-def _resolve(domain: DomainSpec, spec: AdaptationSpec) -> AdaptationSpec:
-    """The complete spec; a misspelt argument gets the nearest one."""
-    options = {name for method in methods.names() for name in methods.get(method).options}
-    for name in spec.options:
-        hint = did_you_mean(name, [*_ARGUMENTS, *options])
-        if name not in options and any(argument in hint for argument in _ARGUMENTS):
-            raise UnknownNameError(f"unknown argument '{name}' of NappingAgent.{hint}")
-    if methods.get(spec.method).is_privileged:
-        raise BadSpecError(f"method '{spec.method}' needs the true parameters; it only runs in trials")
-    return spec.resolve(domain, ENDLESS_OPTIONS)
-
-
-def _check_sizes(agent: Agent, n_envs: int, seed: int) -> None:
-    if not 1 <= n_envs <= MAX_ENVS or not 0 <= seed <= MAX_SEED:
-        raise BadSpecError(
-            f"n_envs={n_envs}, seed={seed} given; allowed: 1 to {MAX_ENVS} environments and seeds from 0 to {MAX_SEED}"
-        )
-    if not agent.embedding_dim or (not agent.n_actions and agent.action_low is None):
-        raise BadAgentError(f"agent {agent.name} does not know its sizes yet: give TorchAgent its observation_shape=")
-
-
-def _path_of(model: Any) -> str | None:
-    """How a saved agent finds its model: a file's full path or a shipped agent's name; None for live objects."""
-    if isinstance(model, str | Path):
-        return str(Path(model).resolve()) if Path(model).exists() else str(model)
-    return None

@@ -1,43 +1,60 @@
-"""Maps between the changed world and the original one: of actions, and of observations."""
+"""Maps between the changed world and the original one: of actions, of observations, and both with a delay."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import combinations
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nappingrl.snapshot import Expected, Sizes
 from nappingrl.types import Floats, Rows
 
 Matrix = NDArray[np.float64]
-PROBE = -1
-"""Instead of an action: execute the least tried one."""
 MIN_GAIN = 0.05
 """An action dimension with a smaller gain has no effect."""
+MAX_GAIN = 1e3
+MAX_DELAY = 3
+_MAX_SHIFT = 1e12
 
 
 @dataclass(frozen=True, slots=True)
 class DiscreteMap:
     """Each executed action acts as an original one."""
 
-    acts_as: Rows
+    acts_as: Annotated[Rows, Expected(("n_actions",), low=0, below="n_actions")]
     """(n_actions,) the original action that an executed one acts as."""
-    instead: Rows
-    """(n_actions,) what to execute instead of a wanted action; PROBE: not known yet."""
+    instead: Annotated[Rows, Expected(("n_actions",), low=0, below="n_actions")]
+    """(n_actions,) what to execute instead of a wanted action."""
 
     @classmethod
     def identity(cls, n_actions: int) -> "DiscreteMap":
         """Actions are as they were."""
         return cls(np.arange(n_actions), np.arange(n_actions))
 
+    @classmethod
+    def of(cls, acts_as: Rows) -> "DiscreteMap":
+        """The map with its inverse; a wanted action that nothing acts as stays itself."""
+        instead = np.arange(len(acts_as))
+        for wanted in range(len(acts_as)):
+            same = np.flatnonzero(acts_as == wanted)
+            if len(same) and acts_as[wanted] != wanted:
+                instead[wanted] = same[0]
+        return cls(np.asarray(acts_as, np.int64), instead)
+
     @property
     def is_identity(self) -> bool:
-        """Whether every action is executed as wanted."""
-        return bool((self.instead == np.arange(len(self.instead))).all())
+        """Whether every action acts as itself."""
+        return self.n_changes == 0
 
-    def is_like(self, other: "ActionMap") -> bool:
-        """Whether it differs in no structure."""
-        return isinstance(other, DiscreteMap) and bool((self.acts_as == other.acts_as).all())
+    @property
+    def n_changes(self) -> int:
+        """How many actions act as others."""
+        return int((self.acts_as != np.arange(len(self.acts_as))).sum())
+
+    @property
+    def is_permutation(self) -> bool:
+        """Whether no original action was lost."""
+        return len(np.unique(self.acts_as)) == len(self.acts_as)
 
     def original(self, actions: Matrix) -> Matrix:
         """One-hot executed actions (m, n_actions) as the original ones."""
@@ -50,9 +67,13 @@ class DiscreteMap:
 class ContinuousMap:
     """Executed u acts as clip(gain * u[source] + offset), all scaled to [-1, 1]."""
 
-    source: Rows
-    gain: Floats
-    offset: Floats
+    source: Annotated[Rows, Expected(("k",), low=0, below="k")]
+    gain: Annotated[Floats, Expected(("k",), -MAX_GAIN, MAX_GAIN)]
+    offset: Annotated[Floats, Expected(("k",), -1.0, 1.0)]
+
+    def check(self, sizes: Sizes) -> None:
+        """Raise if two dimensions have the same source."""
+        _check_source(self.source)
 
     @classmethod
     def identity(cls, k: int) -> "ContinuousMap":
@@ -62,15 +83,17 @@ class ContinuousMap:
     @property
     def is_identity(self) -> bool:
         """Whether every action is executed as wanted."""
-        is_same = (self.source == np.arange(len(self.gain))) & (self.gain == 1.0) & (self.offset == 0.0)
-        return bool(is_same.all())
+        return self.n_changes == 0 and self.n_parameters == 0
 
-    def is_like(self, other: "ActionMap") -> bool:
-        """Whether it differs in no structure."""
-        if isinstance(other, DiscreteMap):
-            return False
-        is_same = (self.source == other.source) & (self.gain == other.gain)
-        return bool((is_same & ((self.offset != 0) == (other.offset != 0))).all())
+    @property
+    def n_changes(self) -> int:
+        """How many dimensions are reversed or moved."""
+        return int((self.source != np.arange(len(self.gain))).sum() + (self.gain < 0).sum())
+
+    @property
+    def n_parameters(self) -> int:
+        """How many gains and offsets had to be estimated."""
+        return int((np.abs(self.gain) != 1.0).sum() + (self.offset != 0.0).sum())
 
     def original(self, actions: Matrix) -> Matrix:
         """Encoded executed actions (m, 1 + 2 k) as the original ones."""
@@ -85,19 +108,9 @@ class ContinuousMap:
         out[:, self.source] = np.where(is_felt, (wanted - self.offset) / np.where(is_felt, self.gain, 1.0), 0.0)
         return np.clip(out, -1.0, 1.0)
 
-    def neighbours(self) -> Iterator["ContinuousMap"]:
-        """Maps that differ in one respect: signs of one or two dimensions, a gain, an offset, two swapped."""
-        k = len(self.gain)
-        for n_signs in (1, 2):
-            for which in combinations(range(k), n_signs):
-                yield replace(self, gain=_scaled(self.gain, list(which), -1.0))
-        for j in range(k):
-            for factor in (0.5, 2.0, 0.25, 0.0):
-                yield replace(self, gain=_scaled(self.gain, [j], factor))
-            for amount in (-0.5, 0.5, -0.25, 0.25):
-                yield replace(self, offset=_shifted(self.offset, j, amount))
-        for i, j in combinations(range(k), 2):
-            yield replace(self, source=_swapped(self.source, i, j))
+    def with_dimension(self, j: int, gain: float, offset: float) -> "ContinuousMap":
+        """With another gain and offset of dimension j."""
+        return replace(self, gain=_with(self.gain, j, gain), offset=_with(self.offset, j, offset))
 
 
 ActionMap = DiscreteMap | ContinuousMap
@@ -107,9 +120,15 @@ ActionMap = DiscreteMap | ContinuousMap
 class SensorMap:
     """The original observation is (observed[source] - shift) / gain."""
 
-    source: Rows
-    gain: Floats
-    shift: Floats
+    source: Annotated[Rows, Expected(("d",), low=0, below="d")]
+    gain: Annotated[Floats, Expected(("d",), -MAX_GAIN, MAX_GAIN)]
+    shift: Annotated[Floats, Expected(("d",), -_MAX_SHIFT, _MAX_SHIFT)]
+
+    def check(self, sizes: Sizes) -> None:
+        """Raise if it cannot be inverted."""
+        _check_source(self.source)
+        if (np.abs(self.gain) < 1 / MAX_GAIN).any():
+            raise ValueError("an observation that is scaled by almost 0")
 
     @classmethod
     def identity(cls, d: int) -> "SensorMap":
@@ -119,55 +138,77 @@ class SensorMap:
     @property
     def is_identity(self) -> bool:
         """Whether observations are as they were."""
-        is_same = (self.source == np.arange(len(self.gain))) & (self.gain == 1.0) & (self.shift == 0.0)
-        return bool(is_same.all())
+        return self.n_changes == 0 and self.n_parameters == 0
 
-    def is_like(self, other: "SensorMap") -> bool:
-        """Whether it differs in shifts only, not in which are shifted."""
-        is_same = (self.source == other.source) & (self.gain == other.gain)
-        return bool((is_same & ((self.shift != 0) == (other.shift != 0))).all())
+    @property
+    def n_changes(self) -> int:
+        """How many observations are negated or moved."""
+        return int((self.source != np.arange(len(self.gain))).sum() + (self.gain < 0).sum())
+
+    @property
+    def n_parameters(self) -> int:
+        """How many scales and shifts had to be estimated."""
+        return int((np.abs(self.gain) != 1.0).sum() + (self.shift != 0.0).sum())
+
+    @property
+    def is_permutation(self) -> bool:
+        """Whether observations only changed places and signs."""
+        return self.n_parameters == 0
 
     def original(self, observed: NDArray[np.floating]) -> Matrix:
         """Observations (m, d) as the original sensors would show them."""
         return np.asarray((observed[:, self.source] - self.shift) / self.gain, np.float64)
 
-    @property
-    def log_gain(self) -> float:
-        """What a changed scale adds to the cost of a step, so that shrinking everything does not pay."""
-        return float(np.log(np.abs(self.gain)).sum())
+    def observed(self, original: NDArray[np.floating]) -> Matrix:
+        """Original observations (m, d) as the changed sensors show them."""
+        out = np.empty(original.shape)
+        out[:, self.source] = original * self.gain + self.shift
+        return out
 
     def negated(self, i: int) -> "SensorMap":
         """With observation i negated."""
-        return replace(self, gain=_scaled(self.gain, [i], -1.0))
+        return self.with_entry(i, -self.gain[i], self.shift[i])
 
-    def scaled(self, i: int, factor: float) -> "SensorMap":
-        """With observation i scaled."""
-        return replace(self, gain=_scaled(self.gain, [i], factor))
-
-    def with_shift(self, i: int, shift: float) -> "SensorMap":
-        """With another shift of observation i."""
-        changed = self.shift.copy()
-        changed[i] = shift
-        return replace(self, shift=changed)
+    def with_entry(self, i: int, gain: float, shift: float) -> "SensorMap":
+        """With another scale and shift of observation i."""
+        return replace(self, gain=_with(self.gain, i, gain), shift=_with(self.shift, i, shift))
 
     def swapped(self, i: int, j: int) -> "SensorMap":
         """With two observations swapped."""
-        return replace(self, source=_swapped(self.source, i, j))
+        source = self.source.copy()
+        source[[i, j]] = source[[j, i]]
+        return replace(self, source=source)
 
 
-def _scaled(values: Floats, which: list[int], factor: float) -> Floats:
+@dataclass(frozen=True, slots=True)
+class Grounding:
+    """How the changed world relates to the original one."""
+
+    sensors: SensorMap
+    actions: ActionMap
+    delay: Annotated[int, Expected(low=0, high=MAX_DELAY)] = 0
+    """Steps after which an action takes effect."""
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether nothing has to be translated."""
+        return self.sensors.is_identity and self.actions.is_identity and not self.delay
+
+    def is_same(self, other: "Grounding") -> bool:
+        """Whether it translates in exactly the same way."""
+        return self.delay == other.delay and all(
+            np.array_equal(getattr(a, field), getattr(b, field))
+            for a, b in ((self.sensors, other.sensors), (self.actions, other.actions))
+            for field in a.__dataclass_fields__
+        )
+
+
+def _with(values: Floats, i: int, value: float) -> Floats:
     changed = values.copy()
-    changed[which] *= factor
+    changed[i] = value
     return changed
 
 
-def _shifted(values: Floats, i: int, amount: float) -> Floats:
-    changed = values.copy()
-    changed[i] += amount
-    return changed
-
-
-def _swapped(values: Rows, i: int, j: int) -> Rows:
-    changed = values.copy()
-    changed[[i, j]] = changed[[j, i]]
-    return changed
+def _check_source(source: Rows) -> None:
+    if len(np.unique(source)) < len(source):
+        raise ValueError("two entries with the same source")

@@ -1,201 +1,189 @@
-"""Find the map under which the reference explains what has happened since the alarm."""
+"""Find the grounding under which the reference explains what has happened since the alarm, or say why there is none."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment, minimize_scalar
 
-from nappingrl.methods.reground.evidence import LEAST_DEVIATION, MIN_GAIN, MIN_SHARE, MIN_STEPS, MIN_T, Costs, is_better, t_statistic
-from nappingrl.methods.reground.maps import PROBE, ActionMap, ContinuousMap, DiscreteMap, SensorMap
+from nappingrl.methods.reground.candidates import Candidates
+from nappingrl.methods.reground.judge import MAX_REACH, Judge, price, t_statistic
+from nappingrl.methods.reground.maps import ContinuousMap, DiscreteMap, Grounding
 from nappingrl.types import Floats, Rows
-from nappingrl.world_model.reference import Reference
 
-Matrix = NDArray[np.float64]
 MAX_CHANGES = 3
-DOUBT = 2.0
-"""Standard errors by which an executed action must fit better as another one than as itself."""
-MAX_ACTION_WEIGHT = 50
-"""Steps that count of each action when actions are assigned."""
-N_SHIFTS = 17
-MAX_SHIFT = 4.0
-"""Shifts that are tried, and the largest one in standard deviations of the observation."""
-SCALES = (0.5, 2.0, 0.25, 4.0)
+N_TRIED = 4
+"""Candidates that must pass the gates, one after the other."""
+MIN_GAIN = 10.0
+"""Nats by which a candidate must be shorter than what it replaces."""
+MIN_LEAD = 6.0
+"""Nats by which it must be shorter than nuisances such as wind, or a changed mass."""
+MIN_T = 3.5
+MIN_SHARE = 0.5
+"""Share of what is unusual that exchanged or reversed entries must explain."""
+MIN_PARAMETER_SHARE = 0.8
+"""The same for shifts, scales and gains, which resemble changed masses and forces."""
+MIN_STARTS = 3
+MIN_STEPS = 4
+"""Steps with an action by which it is known."""
+N_PROBES = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
-    """What has happened since the alarm: steps in the home mode, and initial observations."""
+class Finding:
+    """What a search found."""
 
-    states: Matrix
-    actions: Matrix
-    """Encoded."""
-    next_states: Matrix
-    starts: Matrix
-
-
-@dataclass(frozen=True, slots=True)
-class Grounding:
-    """How the changed world relates to the original one."""
-
-    sensors: SensorMap
-    actions: ActionMap
-
-    @property
-    def is_identity(self) -> bool:
-        """Whether nothing has to be translated."""
-        return self.sensors.is_identity and self.actions.is_identity
-
-
-def costs_of(reference: Reference, grounding: Grounding, evidence: Evidence, drift: Floats | float = 0.0) -> Costs:
-    """What the evidence costs under a grounding."""
-    sensors = grounding.sensors
-    steps, misfit = reference.costs(
-        sensors.original(evidence.states),
-        grounding.actions.original(evidence.actions),
-        sensors.original(evidence.next_states),
-        drift,
-    )
-    starts = reference.start_costs(sensors.original(evidence.starts))
-    return Costs(steps + sensors.log_gain, misfit, starts + sensors.log_gain)
+    grounding: Grounding
+    why_not: str = ""
+    """Why it is the identity, in words; empty: it is not, or nothing is unusual."""
+    probe: int | None = None
+    """The action to execute for a few steps, because two explanations differ in it."""
 
 
 class Search:
-    """Improves a grounding, one change at a time."""
+    """Explains the evidence, one change at a time, from the identity."""
 
-    def __init__(self, reference: Reference, evidence: Evidence, identity: Grounding) -> None:
-        self._reference, self._evidence, self._identity = reference, evidence, identity
-        self.needs_probes = False
-        """Whether an action that was hardly executed would decide between two explanations."""
+    def __init__(self, judge: Judge) -> None:
+        self._judge, self._candidates = judge, Candidates(judge)
+        self._why_not = ""
+        self._rivals: list[Grounding] = []
 
-    def improve(self, grounding: Grounding) -> Grounding:
-        """The grounding that the evidence speaks for; the given one where it does not speak clearly."""
-        costs = self._costs(grounding)
-        for start in (self._identity, grounding):
-            found, found_costs = self._search_from(start)
-            is_same = found.sensors.is_like(grounding.sensors) and found.actions.is_like(grounding.actions)
-            if is_same and found_costs.total < costs.total or is_better(found_costs, costs):
-                grounding, costs = found, found_costs
-        return self._with_instead(grounding)
-
-    def _search_from(self, grounding: Grounding) -> tuple[Grounding, Costs]:
-        costs = self._costs(grounding)
+    def run(self, current: Grounding) -> Finding:
+        """The grounding that the evidence speaks for; the current one where it does not speak clearly."""
+        judge, identity = self._judge, self._judge.identity
+        found = identity
         for _ in range(MAX_CHANGES):
-            unusual = costs.unusual(self._reference.usual_cost, self._reference.usual_start_cost)
-            if unusual < MIN_GAIN:
+            better = self._better_than(found)
+            if better is None:
                 break
-            neighbours = [(self._costs(other), other) for other in self._neighbours(grounding)]
-            best, other = min(neighbours, key=lambda pair: pair[0].total)
-            is_explained = costs.total - best.total > MIN_SHARE * unusual
-            if not is_explained or not is_better(best, costs) or not self._beats_drift(other, best, grounding):
+            found = better
+        if found.is_identity and current.is_identity:
+            return Finding(identity, self._why_not, self._probe(found))
+        lengths = judge.lengths([found, current])
+        keeps = not current.is_identity and lengths[1] <= lengths[0] + MIN_LEAD and self._still_holds(current)
+        if keeps and not _is_like(found, current):
+            found = current
+        if found.is_identity:
+            return Finding(identity, self._why_not or "the steps since then do not fit it", self._probe(found))
+        return Finding(self._with_instead(found), "", self._probe(found))
+
+    def _still_holds(self, grounding: Grounding) -> bool:
+        steps = self._judge.steps([self._judge.identity, grounding])
+        return float((steps[0] - steps[1]).sum()) > -MIN_LEAD
+
+    # ------------------------------------------------------------------------------------------------- gates
+
+    def _better_than(self, old: Grounding) -> Grounding | None:
+        judge = self._judge
+        unusual = self._unusual(old)
+        if unusual < MIN_GAIN:
+            return None
+        candidates = self._candidates.near(old)
+        lengths = judge.lengths([old, *candidates[:N_TRIED]])
+        self._rivals = [g for g, length in zip(candidates, lengths[1:], strict=False) if length < lengths[1] + MIN_LEAD]
+        for candidate, length in zip(candidates, lengths[1:].tolist(), strict=False):
+            if lengths[0] - length < MIN_GAIN:
+                self._why_not = self._why_not or "no map of actions or sensors explains the change"
                 break
-            grounding, costs = other, best
-        return grounding, costs
+            self._why_not = self._objection(old, candidate)
+            if not self._why_not:
+                return candidate
+        return None
 
-    def _costs(self, grounding: Grounding, drift: Floats | float = 0.0) -> Costs:
-        return costs_of(self._reference, grounding, self._evidence, drift)
+    def _unusual(self, grounding: Grounding) -> float:
+        """Nats of the evidence beyond what steps and starts usually cost."""
+        judge = self._judge
+        steps, starts = judge.steps([grounding])[0], judge.starts([grounding])[0]
+        return float((steps - judge.reference.usual_cost).sum()) + float(np.maximum(starts - judge.usual_start, 0).sum())
 
-    def _neighbours(self, grounding: Grounding) -> Iterator[Grounding]:
-        yield from (replace(grounding, actions=actions) for actions in self._action_maps(grounding))
-        yield from (replace(grounding, sensors=sensors) for sensors in self._sensor_maps(grounding))
+    def _objection(self, old: Grounding, new: Grounding) -> str:
+        """Why the new grounding is not believed; empty: it is."""
+        judge = self._judge
+        (before, after), (start_before, start_after) = judge.steps([old, new]), judge.starts([old, new])
+        by_steps = t_statistic(before - after) > MIN_T
+        gain_of_starts = start_before - start_after
+        by_starts = len(gain_of_starts) >= MIN_STARTS and bool((gain_of_starts > 0).all()) and gain_of_starts.sum() > MIN_GAIN
+        by_starts = by_starts and t_statistic(before - after) > -2.0 and not new.sensors.is_identity
+        if not (by_steps or by_starts):
+            return "the steps so far do not tell"
+        is_estimated = _n_parameters(new) > _n_parameters(old)
+        if is_estimated and self._share(before, after, start_before, start_after, new) < MIN_PARAMETER_SHARE:
+            return "no map of actions or sensors explains enough of the change"
+        if by_steps and not by_starts:
+            return self._objection_by_nuisances(old, new)
+        return ""
 
-    # -------------------------------------------------------------------------------------------------- actions
+    def _share(self, before: Floats, after: Floats, starts_before: Floats, starts_after: Floats, new: Grounding) -> float:
+        """Share of the unusual cost that the new grounding explains, where the reference knows its way."""
+        judge = self._judge
+        is_near = judge.reference.reach(new.sensors.original(judge.evidence.states)) <= MAX_REACH
+        if is_near.sum() < 10:
+            is_near[:] = True
+        unusual = float((before[is_near] - judge.reference.usual_cost).sum())
+        unusual += float((starts_before - judge.usual_start).sum())
+        gain = float((before - after)[is_near].sum() + (starts_before - starts_after).sum())
+        return gain / max(unusual, MIN_GAIN)
 
-    def _action_maps(self, grounding: Grounding) -> Iterator[ActionMap]:
-        current = grounding.actions
-        if isinstance(current, ContinuousMap):
-            yield from current.neighbours()
-            return
-        means, counts, doubts = self._means(grounding)
-        n = len(counts)
-        weighted = (means + DOUBT * doubts) * np.minimum(counts, MAX_ACTION_WEIGHT)[:, None] + 1e-6 * (1 - np.eye(n))
-        yield replace(current, acts_as=np.asarray(linear_sum_assignment(weighted)[1], np.int64))
-        for b in np.flatnonzero(counts >= MIN_STEPS):
-            merged = current.acts_as.copy()
-            merged[b] = means[b].argmin()
-            yield replace(current, acts_as=merged)
+    def _objection_by_nuisances(self, old: Grounding, new: Grounding) -> str:
+        """Whether wind, masses or forces explain the evidence as well without the new grounding."""
+        judge = self._judge
+        (before, price_before), (after, price_after) = judge.with_nuisance(old), judge.with_nuisance(new)
+        starts = judge.starts([old, new]).sum(axis=1)
+        gain = before.sum() + starts[0] - after.sum() - starts[1]
+        lead = gain + price_before - price_after + price(old) - price(new)
+        if lead < MIN_LEAD:
+            return "a changed mass, force or wind explains the change as well"
+        unusual = before.sum() + price_before - judge.reference.usual_cost * len(before)
+        if gain + price_before - price_after < MIN_SHARE * unusual:
+            return "no map of actions or sensors explains enough of the change"
+        return ""
 
-    def _means(self, grounding: Grounding) -> tuple[Matrix, Rows, Matrix]:
-        """Executed actions (rows) as each original one: their mean cost, how often they were executed, and doubts.
+    # ------------------------------------------------------------------------------------------------- actions
 
-        The doubt is the standard error of the mean difference from acting as itself.
-        """
-        executed = self._evidence.actions.argmax(axis=1)
-        n = self._evidence.actions.shape[1]
-        means, doubts = np.zeros((2, n, n))
-        every = [replace(grounding, actions=DiscreteMap(np.full(n, w), np.arange(n))) for w in range(n)]
-        steps = np.array([self._costs(as_w).steps for as_w in every])
-        for b in np.unique(executed):
-            own = steps[:, executed == b]
-            means[b] = own.mean(axis=1)
-            doubts[b] = ((own - own[b]).std(axis=1) + LEAST_DEVIATION) / np.sqrt(own.shape[1])
-            doubts[b, b] = 0.0
-        return means, np.bincount(executed, minlength=n), doubts
+    def _counts(self) -> Rows:
+        actions = self._judge.evidence.actions[0]
+        return np.asarray(actions.sum(axis=0), np.int64)
 
-    def _beats_drift(self, other: Grounding, best: Costs, grounding: Grounding) -> bool:
-        """Whether changed actions explain more than a drift that all actions share, such as wind, would."""
-        if not grounding.actions.is_identity:
-            return True
-        evidence, sensors = self._evidence, grounding.sensors
-        states, actions = sensors.original(evidence.states), evidence.actions
-        residuals = sensors.original(evidence.next_states) - self._reference.predict(states, actions)
-        drift = np.median(residuals, axis=0)
-        is_undecided = False
-        if isinstance(grounding.actions, DiscreteMap):
-            executed = actions.argmax(axis=1)
-            counts = np.bincount(executed, minlength=actions.shape[1])
-            tried = np.flatnonzero(counts >= MIN_STEPS)
-            if len(tried):
-                drift = np.mean([np.median(residuals[executed == b], axis=0) for b in tried], axis=0)
-            is_undecided = bool((counts < MIN_STEPS).any())
-        drifting = np.minimum(self._costs(grounding, drift).steps, self._costs(grounding).steps)
-        is_decided = t_statistic(drifting - best.steps) > MIN_T
-        self.needs_probes = not is_decided and is_undecided
-        return is_decided
+    def _probe(self, found: Grounding) -> int | None:
+        """The action whose effect decides between the best explanations, if it was hardly executed."""
+        if isinstance(found.actions, ContinuousMap):
+            return None
+        counts = self._counts()
+        others = [g.actions.acts_as for g in [found, *self._rivals] if isinstance(g.actions, DiscreteMap)]
+        differ = np.flatnonzero((np.array(others) != others[0]).any(axis=0))
+        differ = differ[counts[differ] < N_PROBES]
+        if not len(differ) and found.is_identity and self._rivals:
+            is_action = any(not g.actions.is_identity for g in self._rivals)
+            differ = np.flatnonzero(counts < N_PROBES) if is_action else differ
+        return int(differ[counts[differ].argmin()]) if len(differ) else None
 
     def _with_instead(self, grounding: Grounding) -> Grounding:
-        """With what to execute instead of each wanted action, for discrete actions."""
-        current = grounding.actions
-        if isinstance(current, ContinuousMap):
+        """With the nearest executed action instead of a wanted one that was lost."""
+        actions = grounding.actions
+        if isinstance(actions, ContinuousMap) or actions.is_permutation:
             return grounding
-        n = len(current.acts_as)
-        means, counts, _ = self._means(grounding)
-        instead = np.arange(n)
-        for wanted in range(n):
-            if self.needs_probes and counts[wanted] >= MIN_STEPS and means[wanted].argmin() != wanted:
-                instead[wanted] = PROBE
-            elif current.acts_as[wanted] != wanted:
-                same = np.flatnonzero(current.acts_as == wanted)
-                among = same if len(same) else np.flatnonzero(counts >= MIN_STEPS)
-                ranked = sorted(among.tolist(), key=lambda b: (counts[b] < MIN_STEPS, means[b, wanted]))
-                instead[wanted] = ranked[0] if ranked else wanted
-        return replace(grounding, actions=replace(current, instead=instead))
+        judge, instead = self._judge, actions.instead.copy()
+        states = grounding.sensors.original(judge.evidence.states)
+        eye = np.eye(len(instead))
+        ends = np.array([judge.reference.predict(states, np.tile(one, (len(states), 1))) for one in eye])
+        ends = ends[:, :, judge.reference.is_modelled] / judge.reference.usual[judge.reference.is_modelled]
+        for wanted in set(range(len(instead))) - set(actions.acts_as.tolist()):
+            distances = np.log1p((ends[actions.acts_as] - ends[wanted]) ** 2).sum(axis=(1, 2))
+            instead[wanted] = distances.argmin()
+        return replace(grounding, actions=replace(actions, instead=instead))
 
-    # -------------------------------------------------------------------------------------------------- sensors
 
-    def _sensor_maps(self, grounding: Grounding) -> Iterator[SensorMap]:
-        sensors = grounding.sensors
-        modelled = np.flatnonzero(self._reference.is_modelled).tolist()
-        for i in modelled:
-            yield sensors.negated(i)
-            yield self._best_shift(grounding, i)
-            yield from (sensors.scaled(i, factor) for factor in SCALES)
-        yield from (sensors.swapped(i, j) for i, j in combinations(modelled, 2))
+def _n_parameters(grounding: Grounding) -> int:
+    of_actions = grounding.actions.n_parameters if isinstance(grounding.actions, ContinuousMap) else 0
+    return grounding.sensors.n_parameters + of_actions
 
-    def _best_shift(self, grounding: Grounding, i: int) -> SensorMap:
-        sensors, reference = grounding.sensors, self._reference
 
-        def total(shift: float) -> float:
-            return self._costs(replace(grounding, sensors=sensors.with_shift(i, shift))).total
-
-        largest = MAX_SHIFT * reference.scale[i]
-        shifts = np.linspace(-largest, largest, N_SHIFTS).tolist()
-        if len(self._evidence.starts):
-            usual = reference.starts.centre[i] * sensors.gain[i]
-            shifts.append(float(np.median(self._evidence.starts[:, sensors.source[i]]) - usual))
-        best = min(shifts, key=total)
-        step = 2 * largest / (N_SHIFTS - 1)
-        found = minimize_scalar(total, bounds=(best - step, best + step), method="bounded", options={"maxiter": 20})
-        return sensors.with_shift(i, float(found.x) if found.fun < total(best) else best)
+def _is_like(a: Grounding, b: Grounding) -> bool:
+    """Whether two groundings differ in estimated numbers only."""
+    if a.delay != b.delay or not np.array_equal(a.sensors.source, b.sensors.source):
+        return False
+    pairs = [(np.sign(a.sensors.gain), np.sign(b.sensors.gain)), (a.sensors.shift != 0, b.sensors.shift != 0)]
+    pairs.append((np.abs(a.sensors.gain) != 1, np.abs(b.sensors.gain) != 1))
+    if isinstance(a.actions, DiscreteMap) and isinstance(b.actions, DiscreteMap):
+        pairs.append((a.actions.acts_as, b.actions.acts_as))
+    if isinstance(a.actions, ContinuousMap) and isinstance(b.actions, ContinuousMap):
+        pairs += [(a.actions.source, b.actions.source), (np.sign(a.actions.gain), np.sign(b.actions.gain))]
+    return all(np.array_equal(x, y) for x, y in pairs)

@@ -1,25 +1,34 @@
-"""One trial of re-grounding: the reference, the evidence since the alarm, and the grounding in force."""
+"""One trial of re-grounding: the evidence since the alarm, the grounding in force, and when it is searched for."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nappingrl.methods.reground.maps import PROBE, ContinuousMap, DiscreteMap, SensorMap
-from nappingrl.methods.reground.search import Evidence, Grounding, Search
-from nappingrl.types import DomainSpec
+from nappingrl.methods.contexts import MAX_CONTEXTS
+from nappingrl.methods.reground.judge import MAX_REACH, Evidence, Judge, Matrix
+from nappingrl.methods.reground.maps import ContinuousMap, DiscreteMap, Grounding, SensorMap
+from nappingrl.methods.reground.search import MIN_GAIN, Search
+from nappingrl.types import DomainSpec, Floats, Rows
 from nappingrl.world_model.action_encoding import ActionEncoding
-from nappingrl.world_model.modes import first_steps
 from nappingrl.world_model.reference import Reference
 from nappingrl.world_model.transitions import Transitions
 
-Matrix = NDArray[np.float64]
-FIRST_SEARCHES = (6, 8, 12, 16, 24, 32, 48, 64, 100, 150, 200, 300, 400)
+FIRST_SEARCHES = (8, 12, 16, 24, 32, 48, 64, 100, 150, 200, 300, 400)
 """Steps since the alarm after which it searches; later every 400."""
 SEARCH_INTERVAL = 400
+N_SEARCHED_ENDS = 10
+"""First episodes after each of which it searches, too: initial observations are evidence."""
 MAX_STEPS = 300
-"""Latest steps that are evidence."""
+"""Steps that are judged."""
+MIN_NEAR = 60
 MAX_STARTS = 20
+N_PER_PROBE = 3
+"""Steps for which an action is probed."""
+MAX_PROBES = 24
+N_CONFIRMING = 60
+"""Latest steps that must fit before a grounding is left alone."""
+CONFIRMED_SHARE = 0.25
+"""The most of what is unusual without the grounding that may be left with it."""
 
 
 @dataclass(slots=True)
@@ -28,12 +37,23 @@ class RegroundTrial:
 
     domain: DomainSpec
     encoding: ActionEncoding
-    reference: Reference | None = None
-    """None: before the alarm, or too few steps came before it."""
+    context: int = 0
     grounding: Grounding | None = None
+    """None: in the original world."""
+    is_confirmed: bool = False
+    why_not: str = ""
     n_steps: int = 0
     """Since the alarm."""
+    n_episodes: int = 0
     next_search: int = FIRST_SEARCHES[0]
+    since: int = 0
+    """`n_steps` when the grounding came into force."""
+    starts: list[Floats] = field(default_factory=list)
+    probes: list[int] = field(default_factory=list)
+    """Actions to execute next, whatever the agent wants."""
+    n_probed: int = 0
+    others: dict[int, Grounding] = field(default_factory=dict)
+    """What held in contexts that were left, in the order in which they were left."""
 
     @property
     def identity(self) -> Grounding:
@@ -42,71 +62,84 @@ class RegroundTrial:
         n = self.encoding.n_actions
         return Grounding(SensorMap.identity(d), DiscreteMap.identity(n) if n else ContinuousMap.identity(k))
 
-    def meet(self, reference: Transitions) -> None:
-        """An alarm: what came before it is the reference."""
-        self.reference = None
-        if Reference.can_be_fitted(reference, self.encoding):
-            self.reference = Reference(reference, self.encoding)
-        self.grounding, self.n_steps, self.next_search = self.identity, 0, FIRST_SEARCHES[0]
+    @property
+    def is_translated(self) -> bool:
+        """Whether a grounding is in force, or a probe is due."""
+        return bool(self.probes) or (self.grounding is not None and not self.grounding.is_identity)
 
-    def leave(self) -> None:
-        """The original world is back."""
-        self.reference = self.grounding = None
+    def enter(self, context: int) -> None:
+        """The detector believes in another context."""
+        if self.context and self.grounding is not None:
+            self.others.pop(self.context, None)
+            self.others[self.context] = self.grounding
+            for old in [old for old in self.others if old != context][:-MAX_CONTEXTS]:
+                del self.others[old]
+        self.context = context
+        self.grounding = self.others.pop(context, self.identity) if context else None
+        self.is_confirmed, self.why_not, self.starts, self.probes = False, "", [], []
+        self.n_steps = self.n_episodes = self.since = self.n_probed = 0
+        self.next_search = FIRST_SEARCHES[0]
+
+    def begin_episode(self, observation: Floats) -> None:
+        """Remember where an episode of the changed world starts."""
+        self.starts.append(observation)
+        del self.starts[:-MAX_STARTS]
 
     def step_is_due(self, is_end: bool) -> bool:
         """Count a step since the alarm; returns whether to search."""
         self.n_steps += 1
-        is_due = self.n_steps >= self.next_search or (is_end and self.n_steps <= FIRST_SEARCHES[-1])
+        self.n_episodes += is_end
+        is_due = self.n_steps >= self.next_search or (is_end and self.n_episodes <= N_SEARCHED_ENDS)
         while self.next_search <= self.n_steps:
             later = [n for n in FIRST_SEARCHES if n > self.n_steps]
             self.next_search = later[0] if later else self.next_search + SEARCH_INTERVAL
-        return is_due and self.reference is not None
+        return is_due
 
-    def search(self, current: Transitions) -> None:
+    # ------------------------------------------------------------------------------------------------- search
+
+    def search(self, reference: Reference, current: Transitions) -> None:
         """Improve the grounding by the transitions since the alarm."""
-        if self.reference is None or self.grounding is None:
+        if self.grounding is None:
             return
-        kept = current.at(np.flatnonzero(self.reference.home.keeps(current))[-MAX_STEPS:])
-        if kept.n < FIRST_SEARCHES[0] // 2:
+        usable = np.flatnonzero(reference.home.keeps(current))
+        if len(usable) < FIRST_SEARCHES[0] // 2:
+            self.why_not = "too few steps so far in the situation in which episodes begin"
             return
-        starts = current.states[first_steps(current)][-MAX_STARTS:]
-        evidence = Evidence(kept.states, kept.actions, kept.next_states, starts)
-        self.grounding = Search(self.reference, evidence, self.identity).improve(self.grounding)
+        starts = np.array(self.starts) if self.starts else np.zeros((0, current.states.shape[1]))
+        if not self.grounding.is_identity and self._is_fine(reference, current, usable, starts):
+            self.is_confirmed = True
+            return
+        evidence = Evidence.of(current, self._chosen(reference, current, usable), starts)
+        finding = Search(Judge(reference, evidence, self.identity)).run(self.grounding)
+        if not finding.grounding.is_same(self.grounding):
+            self.since, self.is_confirmed = self.n_steps, False
+        self.grounding, self.why_not = finding.grounding, finding.why_not
+        self.probes = []
+        if finding.probe is not None and self.n_probed < MAX_PROBES:
+            self.probes = [finding.probe] * N_PER_PROBE
+            self.n_probed += N_PER_PROBE
 
+    def _is_fine(self, reference: Reference, current: Transitions, usable: Rows, starts: Matrix) -> bool:
+        """Whether the latest steps under the grounding fit the reference as steps usually do."""
+        n_since = self.n_steps - self.since
+        latest = usable[usable >= current.n - min(n_since, current.n)][-N_CONFIRMING:]
+        if len(latest) < N_CONFIRMING or self.grounding is None:
+            return False
+        judge = Judge(reference, Evidence.of(current, latest, starts), self.identity)
+        costs, start_costs = judge.steps([self.identity, self.grounding]), judge.starts([self.identity, self.grounding])
+        unusual = (costs - reference.usual_cost).sum(axis=1) + (start_costs - judge.usual_start).sum(axis=1)
+        return bool(unusual[1] < max(CONFIRMED_SHARE * unusual[0], MIN_GAIN))
 
-def describe(grounding: Grounding, domain: DomainSpec) -> str:
-    """The grounding in words; empty: nothing is translated."""
-    words = [*_describe_sensors(grounding.sensors, domain)]
-    if isinstance(grounding.actions, DiscreteMap):
-        for wanted, executed in enumerate(grounding.actions.instead.tolist()):
-            if executed == PROBE:
-                words.append(f"probes instead of {_action(wanted, domain)}")
-            elif executed != wanted:
-                words.append(f"{_action(executed, domain)} instead of {_action(wanted, domain)}")
-    else:
-        for j, (source, gain, offset) in enumerate(
-            zip(grounding.actions.source, grounding.actions.gain, grounding.actions.offset, strict=True)
-        ):
-            if (source, gain, offset) != (j, 1.0, 0.0):
-                shift = f" {offset:+.2g}" if offset else ""
-                words.append(f"action dimension {j} is {gain:.2g} times dimension {source}{shift}")
-    return "; ".join(words)
-
-
-def _describe_sensors(sensors: SensorMap, domain: DomainSpec) -> list[str]:
-    words = []
-    for i, (source, gain, shift) in enumerate(zip(sensors.source, sensors.gain, sensors.shift, strict=True)):
-        name = domain.names[i]
-        if source != i:
-            words.append(f"{name} is read from {domain.names[source]}")
-        if gain == -1.0:
-            words.append(f"{name} is negated")
-        elif gain != 1.0:
-            words.append(f"{name} is scaled by {gain:.3g}")
-        if shift:
-            words.append(f"{name} is shifted by {shift:.3g}")
-    return words
-
-
-def _action(action: int, domain: DomainSpec) -> str:
-    return domain.action_names[action] if domain.action_names else f"action {action}"
+    def _chosen(self, reference: Reference, current: Transitions, usable: Rows) -> Rows:
+        """The steps to judge: where the reference knows its way, half of them the latest."""
+        if self.grounding is None or len(usable) <= MIN_NEAR:
+            return usable
+        near = usable[reference.reach(self.grounding.sensors.original(current.states[usable])) <= MAX_REACH]
+        if len(near) < MIN_NEAR:
+            near = usable
+        if len(near) <= MAX_STEPS:
+            return near
+        half = MAX_STEPS // 2
+        earlier = near[:-half]
+        spread = np.linspace(0, len(earlier) - 1, half).astype(np.int64)
+        return np.concatenate([earlier[np.unique(spread)], near[-half:]])

@@ -1,0 +1,192 @@
+"""Propose groundings that differ from a given one in one respect: its actions, one or two sensors, or the delay."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import combinations, permutations, product
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from nappingrl.methods.reground.judge import PRICE_CHANGE, Judge, Matrix
+from nappingrl.methods.reground.maps import MAX_DELAY, ContinuousMap, DiscreteMap, Grounding
+from nappingrl.types import Floats
+
+N_SCREENED = 60
+"""Steps by which the many are screened; the best few are judged by all."""
+N_KEPT = 6
+MAX_LISTED = 6
+"""Discrete actions up to which all permutations are compared."""
+N_ESTIMATES = 3
+"""Entries by whose residuals a shift or a scale is estimated."""
+MIN_STRENGTH = 1.0
+"""Usual residuals that a shift by a standard deviation, or a scale of 1.25, must change."""
+MAX_SCALE = 10.0
+GAINS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
+OFFSETS = (-0.5, -0.25, 0.0, 0.25, 0.5)
+
+
+class Candidates:
+    """Proposes groundings, the most promising ones of each kind."""
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+        self._screen = Judge(judge.reference, judge.evidence.some(N_SCREENED), judge.identity)
+        self._modelled: list[int] = np.flatnonzero(judge.reference.is_modelled).tolist()
+
+    def near(self, grounding: Grounding) -> list[Grounding]:
+        """The best candidates that differ from this grounding in one respect, the best first."""
+        found = [*self._actions(grounding), *self._delays(grounding)]
+        found += self._best(list(self._sensor_structures(grounding)))
+        found += self._best(list(self._sensor_numbers(grounding)))
+        found = [g for g in found if not g.is_same(grounding)]
+        lengths = self._judge.lengths(found) if found else np.zeros(0)
+        return [found[k] for k in np.argsort(lengths, kind="stable")]
+
+    def _best(self, groundings: list[Grounding], n: int = N_KEPT) -> list[Grounding]:
+        if len(groundings) <= n:
+            return groundings
+        lengths = self._screen.lengths(groundings)
+        return [groundings[k] for k in np.argsort(lengths, kind="stable")[:n]]
+
+    # ------------------------------------------------------------------------------------------------- actions
+
+    def _actions(self, grounding: Grounding) -> list[Grounding]:
+        if isinstance(grounding.actions, DiscreteMap):
+            return [replace(grounding, actions=actions) for actions in self._assignments(grounding)]
+        found = self._best([replace(grounding, actions=actions) for actions in _structures(grounding.actions)], 2)
+        kept = [*found]
+        for base in [grounding, *found[:1]]:
+            for j in range(len(grounding.actions.gain)):
+                kept.append(self._refined_dimension(base, j))
+        return kept
+
+    def _assignments(self, grounding: Grounding) -> Iterator[DiscreteMap]:
+        """The cheapest permutations of discrete actions, and the cheapest map that may lose some."""
+        costs = self._judge.as_each_action(grounding)
+        n = costs.shape[1]
+        executed = self._judge.evidence.actions[grounding.delay].argmax(axis=1)
+        sums = np.array([costs[executed == b].sum(axis=0) for b in range(n)]) + PRICE_CHANGE * (1 - np.eye(n))
+        if n <= MAX_LISTED:
+            every = np.array(list(permutations(range(n))))
+            order = np.argsort(sums[np.arange(n), every].sum(axis=1), kind="stable")
+            yield from (DiscreteMap.of(every[k]) for k in order[:3])
+        else:
+            yield DiscreteMap.of(linear_sum_assignment(sums)[1])
+        yield DiscreteMap.of(sums.argmin(axis=1))
+
+    def _refined_dimension(self, grounding: Grounding, j: int) -> Grounding:
+        """With the gain and offset of a continuous action's dimension that cost least."""
+
+        def make(gain: float, offset: float) -> Grounding:
+            actions = grounding.actions
+            return replace(grounding, actions=actions.with_dimension(j, gain, float(np.clip(offset, -1.0, 1.0))))
+
+        sign = 1.0 if grounding.actions.gain[j] > 0 else -1.0
+        grid = [make(sign * gain, offset) for gain in GAINS for offset in OFFSETS]
+        best = self._best(grid, 1)[0]
+
+        def around(at: Floats, width: float) -> list[Floats]:
+            return [np.array([at[0] * (1 + x * width), at[1]]) for x in (-1, -0.5, 0.5, 1)] + [
+                np.array([at[0], at[1] + x * width * 0.5]) for x in (-1, -0.5, 0.5, 1) if at[1]
+            ]
+
+        at = np.array([best.actions.gain[j], best.actions.offset[j]])
+        return best if abs(at[0]) == 1.0 and not at[1] else self._refine(best, at, around, lambda p: make(*p))
+
+    # ------------------------------------------------------------------------------------------------- sensors
+
+    def _sensor_structures(self, grounding: Grounding) -> Iterator[Grounding]:
+        sensors = grounding.sensors
+        for i in self._modelled:
+            yield replace(grounding, sensors=sensors.negated(i))
+        for i, j in combinations(self._modelled, 2):
+            yield replace(grounding, sensors=sensors.swapped(i, j))
+
+    def _sensor_numbers(self, grounding: Grounding) -> Iterator[Grounding]:
+        """One observation shifted or scaled, by what the residuals and the initial observations suggest."""
+        residuals, sensors = self._judge.residuals(grounding), grounding.sensors
+        reference, starts = self._judge.reference, self._judge.evidence.starts
+        for i in self._modelled:
+            gain, shift = float(sensors.gain[i]), float(sensors.shift[i])
+
+            def shifted(by: float, i: int = i, gain: float = gain, shift: float = shift) -> Grounding:
+                return replace(grounding, sensors=sensors.with_entry(i, gain, shift + by))
+
+            def scaled(by: float, i: int = i, gain: float = gain, shift: float = shift) -> Grounding:
+                scale = float(np.clip(1 / (1 + by), 1 / MAX_SCALE, MAX_SCALE)) if by > -1 else MAX_SCALE
+                return replace(grounding, sensors=sensors.with_entry(i, gain * scale, shift))
+
+            for make, unit in ((shifted, float(reference.scale[i])), (scaled, 0.25)):
+                found = [make(by) for by in self._estimates(residuals, make(unit), unit)]
+                if make is shifted and len(starts):
+                    usual = reference.starts.centre[i] * gain + shift
+                    found.append(shifted(float(np.median(starts[:, sensors.source[i]]) - usual)))
+                yield from found
+
+    def _estimates(self, residuals: Matrix, moved: Grounding, unit: float) -> list[float]:
+        """Values of a parameter that would make one entry's residuals vanish, from their change by `unit` of it."""
+        usual = self._judge.reference.usual
+        slopes = (self._judge.residuals(moved) - residuals) / unit
+        strengths = (np.abs(slopes).mean(axis=0) / usual)[self._modelled]
+        found = []
+        for k in np.argsort(-strengths, kind="stable")[:N_ESTIMATES]:
+            slope, residual = slopes[:, self._modelled[k]], residuals[:, self._modelled[k]]
+            if strengths[k] * unit < MIN_STRENGTH:
+                break
+            found.append(_weighted_median(-residual / np.where(slope == 0, np.inf, slope), np.abs(slope)))
+        return found
+
+    # ------------------------------------------------------------------------------------------------- both
+
+    def _refine(
+        self,
+        best: Grounding,
+        at: Floats,
+        around: Callable[[Floats, float], list[Floats]],
+        make: Callable[[Floats], Grounding],
+    ) -> Grounding:
+        """Improve a parameter by ever smaller steps."""
+        length = float(self._screen.lengths([best])[0])
+        for width in (1.0, 0.4, 0.15, 0.05):
+            points = around(at, width)
+            lengths = self._screen.lengths([make(point) for point in points])
+            k = int(lengths.argmin())
+            if lengths[k] < length:
+                at, best, length = points[k], make(points[k]), float(lengths[k])
+        return best
+
+    def _delays(self, grounding: Grounding) -> list[Grounding]:
+        return [replace(grounding, delay=delay) for delay in range(1 + MAX_DELAY) if delay != grounding.delay]
+
+
+def _structures(current: ContinuousMap) -> list[ContinuousMap]:
+    """Signs and places of action dimensions: all of them for two dimensions, else those that differ little."""
+    k = len(current.gain)
+    if k <= 2:
+        orders = list(permutations(range(k)))
+        return [
+            ContinuousMap(np.array(order), np.array(signs), current.offset)
+            for order in orders
+            for signs in product((1.0, -1.0), repeat=k)
+        ]
+    found = []
+    for flipped in [*combinations(range(k), 1), *combinations(range(k), 2), tuple(range(k))]:
+        gain = current.gain.copy()
+        gain[list(flipped)] *= -1
+        found.append(replace(current, gain=gain))
+    for i, j in combinations(range(k), 2):
+        source = current.source.copy()
+        source[[i, j]] = source[[j, i]]
+        for signs in product((1.0, -1.0), repeat=2):
+            gain = current.gain.copy()
+            gain[[i, j]] = gain[[j, i]] * signs
+            found.append(replace(current, source=source, gain=gain))
+    return found
+
+
+
+
+def _weighted_median(values: Floats, weights: Floats) -> float:
+    order = np.argsort(values, kind="stable")
+    cumulative = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(cumulative, 0.5 * cumulative[-1])])

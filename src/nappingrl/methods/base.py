@@ -96,6 +96,8 @@ class Method:
     """Whether it must know more of a domain than the shapes: bounds, time limit."""
     uses_memory: ClassVar[bool] = False
     """Whether it reads `MethodInfo.memory`."""
+    translates: ClassVar[bool] = False
+    """Whether `forward` shows the agent other observations than those that came."""
     needs_discrete: ClassVar[bool] = False
     """Whether it refuses agents with continuous actions."""
     is_privileged: ClassVar[bool] = False

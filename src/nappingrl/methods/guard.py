@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
+from nappingrl.agents.observations import merge_decisions, take
 from nappingrl.methods.base import Method
 from nappingrl.snapshot import Expected, restore_arrays
 from nappingrl.types import Actions, Decision, Flags, Floats, Keys, Observations, Rows, Transition, arrays_of
@@ -131,7 +132,13 @@ class GuardedMethod(Method):
 
     @override
     def forward(self, rows: Rows, observations: Observations) -> Decision:
-        return self.method.forward(rows, observations)
+        frozen = self.guard.plays_frozen(rows)
+        if not self.method.translates or not frozen.any():
+            return self.method.forward(rows, observations)
+        decision = self.method.agent.decide(rows[frozen], take(observations, frozen))
+        if frozen.all():
+            return decision
+        return merge_decisions(~frozen, self.method.forward(rows[~frozen], take(observations, ~frozen)), decision)
 
     @override
     def act(self, rows: Rows, observations: Observations, decision: Decision) -> Actions:

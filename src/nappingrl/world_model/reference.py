@@ -28,6 +28,12 @@ KNOTS = (0.0, 0.5, -0.5)
 """Of the hinges of a continuous action in [-1, 1]; engines have dead zones."""
 SPREAD_SHARE = 0.1
 """Differences between actions below this share do not matter."""
+POOLING = 0.02
+"""Scale of the slopes of single actions: rarely executed ones keep the slopes that all share."""
+TOLERATED_SHARE = 0.02
+"""Residuals below this share of the usual change do not matter."""
+MAX_MISFIT = 4.0
+"""The most that one observation adds to a step's misfit, about seven times the tolerance: outliers decide nothing."""
 USUAL_LEVERAGE = 3.0
 LEVERAGE_TOLERANCE = 0.02
 """How much larger residuals may be per multiple of the mean leverage, beyond the usual one."""
@@ -71,6 +77,10 @@ class Reference:
         self.spread = self._spread(kept)
         self.usual = 1.48 * np.median(np.abs(errors), axis=0) + 1e-3 * change.std(axis=0) + 1e-9
         self.usual += SPREAD_SHARE * self.spread
+        self.tolerance = self.usual + TOLERATED_SHARE * change.std(axis=0)
+        """(d,) `usual`, and what is small beside the usual change: exact relations need not be met exactly."""
+        self.usual_misfit = float(self.misfits(errors).mean())
+        """Mean misfit of a held-out step."""
         affine = self._affine(kept.states)
         self._n_affine = affine.shape[1]
         self._inverse_gram = np.linalg.inv(affine.T @ affine + RIDGE * np.eye(self._n_affine))
@@ -122,7 +132,8 @@ class Reference:
     def _features(self, states: Matrix, actions: Matrix) -> Matrix:
         affine = self._affine(states)
         if not self._encoding.is_continuous:
-            parts = [(actions[:, :, None] * affine[:, None, :]).reshape(len(states), -1)]
+            z = affine[:, :-1]
+            parts = [z, actions, POOLING * (actions[:, :, None] * z[:, None, :]).reshape(len(states), -1)]
         else:
             u = actions[:, 1 : 1 + len(self._encoding.low)]
             z = affine[:, :-1]
@@ -174,6 +185,11 @@ class Reference:
         reach = self.reach(states)
         misfit = self._misfit(next_states - self.predict(states, actions) - drift, reach)
         return misfit + self.is_modelled.sum() * np.log(reach), misfit
+
+    def misfits(self, residuals: Matrix) -> Floats:
+        """(m,) how badly residuals (m, d) fit, in nats."""
+        each = np.minimum(np.log1p((residuals / self.tolerance) ** 2), MAX_MISFIT)
+        return np.asarray(each[:, self.is_modelled].sum(axis=1))
 
     def start_costs(self, observations: Matrix) -> Floats:
         """(m,) how unusual initial observations are."""

@@ -1,6 +1,6 @@
 """Propose groundings that differ from a given one in one respect: its actions, one or two sensors, or the delay."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations, permutations, product
 
@@ -22,6 +22,7 @@ MIN_STRENGTH = 1.0
 """Usual residuals that a shift by a standard deviation, or a scale of 1.25, must change."""
 MAX_SCALE = 10.0
 GAINS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
+GAIN_LIMITS = (0.2, 4.0)
 OFFSETS = (-0.5, -0.25, 0.0, 0.25, 0.5)
 
 
@@ -53,12 +54,11 @@ class Candidates:
     def _actions(self, grounding: Grounding) -> list[Grounding]:
         if isinstance(grounding.actions, DiscreteMap):
             return [replace(grounding, actions=actions) for actions in self._assignments(grounding)]
-        found = self._best([replace(grounding, actions=actions) for actions in _structures(grounding.actions)], 2)
-        kept = [*found]
-        for base in [grounding, *found[:1]]:
-            for j in range(len(grounding.actions.gain)):
-                kept.append(self._refined_dimension(base, j))
-        return kept
+        actions = grounding.actions
+        found = self._best([replace(grounding, actions=each) for each in _structures(actions)], 2)
+        bases = [actions, *(g.actions for g in found[:1] if isinstance(g.actions, ContinuousMap))]
+        dimensions = product(bases, range(len(actions.gain)))
+        return [*found, *(self._refined_dimension(grounding, base, j) for base, j in dimensions)]
 
     def _assignments(self, grounding: Grounding) -> Iterator[DiscreteMap]:
         """The cheapest permutations of discrete actions, and the cheapest map that may lose some."""
@@ -74,24 +74,25 @@ class Candidates:
             yield DiscreteMap.of(linear_sum_assignment(sums)[1])
         yield DiscreteMap.of(sums.argmin(axis=1))
 
-    def _refined_dimension(self, grounding: Grounding, j: int) -> Grounding:
+    def _refined_dimension(self, grounding: Grounding, base: ContinuousMap, j: int) -> Grounding:
         """With the gain and offset of a continuous action's dimension that cost least."""
+        sign = 1.0 if base.gain[j] > 0 else -1.0
 
         def make(gain: float, offset: float) -> Grounding:
-            actions = grounding.actions
-            return replace(grounding, actions=actions.with_dimension(j, gain, float(np.clip(offset, -1.0, 1.0))))
+            gain, offset = float(np.clip(gain, *GAIN_LIMITS)), float(np.clip(offset, -1.0, 1.0))
+            return replace(grounding, actions=base.with_dimension(j, sign * gain, offset))
 
-        sign = 1.0 if grounding.actions.gain[j] > 0 else -1.0
-        grid = [make(sign * gain, offset) for gain in GAINS for offset in OFFSETS]
-        best = self._best(grid, 1)[0]
-
-        def around(at: Floats, width: float) -> list[Floats]:
-            return [np.array([at[0] * (1 + x * width), at[1]]) for x in (-1, -0.5, 0.5, 1)] + [
-                np.array([at[0], at[1] + x * width * 0.5]) for x in (-1, -0.5, 0.5, 1) if at[1]
-            ]
-
-        at = np.array([best.actions.gain[j], best.actions.offset[j]])
-        return best if abs(at[0]) == 1.0 and not at[1] else self._refine(best, at, around, lambda p: make(*p))
+        points = list(product(GAINS, OFFSETS))
+        lengths = self._screen.lengths([make(*point) for point in points])
+        (gain, offset), length = points[lengths.argmin()], float(lengths.min())
+        for width in (0.4, 0.2, 0.1, 0.05):
+            moves = [(gain * (1 + x * width), offset) for x in (-1, -0.5, 0.5, 1) if gain != 1.0]
+            moves += [(gain, offset + x * width) for x in (-1, -0.5, 0.5, 1) if offset]
+            if moves:
+                lengths = self._screen.lengths([make(*move) for move in moves])
+                if lengths.min() < length:
+                    (gain, offset), length = moves[lengths.argmin()], float(lengths.min())
+        return make(gain, offset)
 
     # ------------------------------------------------------------------------------------------------- sensors
 
@@ -125,7 +126,7 @@ class Candidates:
 
     def _estimates(self, residuals: Matrix, moved: Grounding, unit: float) -> list[float]:
         """Values of a parameter that would make one entry's residuals vanish, from their change by `unit` of it."""
-        usual = self._judge.reference.usual
+        usual = self._judge.reference.tolerance
         slopes = (self._judge.residuals(moved) - residuals) / unit
         strengths = (np.abs(slopes).mean(axis=0) / usual)[self._modelled]
         found = []
@@ -135,25 +136,6 @@ class Candidates:
                 break
             found.append(_weighted_median(-residual / np.where(slope == 0, np.inf, slope), np.abs(slope)))
         return found
-
-    # ------------------------------------------------------------------------------------------------- both
-
-    def _refine(
-        self,
-        best: Grounding,
-        at: Floats,
-        around: Callable[[Floats, float], list[Floats]],
-        make: Callable[[Floats], Grounding],
-    ) -> Grounding:
-        """Improve a parameter by ever smaller steps."""
-        length = float(self._screen.lengths([best])[0])
-        for width in (1.0, 0.4, 0.15, 0.05):
-            points = around(at, width)
-            lengths = self._screen.lengths([make(point) for point in points])
-            k = int(lengths.argmin())
-            if lengths[k] < length:
-                at, best, length = points[k], make(points[k]), float(lengths[k])
-        return best
 
     def _delays(self, grounding: Grounding) -> list[Grounding]:
         return [replace(grounding, delay=delay) for delay in range(1 + MAX_DELAY) if delay != grounding.delay]
@@ -182,8 +164,6 @@ def _structures(current: ContinuousMap) -> list[ContinuousMap]:
             gain[[i, j]] = gain[[j, i]] * signs
             found.append(replace(current, source=source, gain=gain))
     return found
-
-
 
 
 def _weighted_median(values: Floats, weights: Floats) -> float:

@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 
 from nappingrl.methods.reground.maps import MAX_DELAY, ContinuousMap, DiscreteMap, Grounding
 from nappingrl.types import Floats, Rows
-from nappingrl.world_model.reference import Reference
+from nappingrl.world_model.reference import MAX_MISFIT, Reference
 from nappingrl.world_model.transitions import Transitions
 
 Matrix = NDArray[np.float64]
-MAX_MISFIT = 4.0
-"""The most that one observation of one step costs: about seven usual residuals."""
 START_WEIGHT = 3.0
 """An initial observation counts as this many steps: it is independent of the others, unlike neighbouring steps."""
 MAX_REACH = 1.5
@@ -69,9 +67,7 @@ class Evidence:
         if self.n <= n:
             return self
         at = np.linspace(0, self.n - 1, n).astype(np.int64)
-        return Evidence(
-            self.states[at], self.next_states[at], self.actions[:, at], self.is_known[:, at], self.starts
-        )
+        return Evidence(self.states[at], self.next_states[at], self.actions[:, at], self.is_known[:, at], self.starts)
 
 
 class Judge:
@@ -96,9 +92,10 @@ class Judge:
             next_states = np.concatenate([g.sensors.original(e.next_states) for g in some])
             residuals = next_states - self.reference.predict(states, actions)
             for k, g in enumerate(some):
-                own = slice(k * e.n, (k + 1) * e.n)
-                out[at + k] = self._costs(residuals[own] * _zoom(g), states[own])
-                self._settle(out[at + k], g, states[own])
+                out[at + k] = self.reference.misfits(residuals[k * e.n : (k + 1) * e.n] * _zoom(g))
+                if g.delay and len(self._of_identity):
+                    is_unknown = ~e.is_known[g.delay]
+                    out[at + k, is_unknown] = self._of_identity[is_unknown]
         return out
 
     def residuals(self, grounding: Grounding) -> Matrix:
@@ -106,22 +103,6 @@ class Judge:
         e, sensors = self.evidence, grounding.sensors
         actions = grounding.actions.original(e.actions[grounding.delay])
         return sensors.original(e.next_states) - self.reference.predict(sensors.original(e.states), actions)
-
-    def _costs(self, residuals: Matrix, states: Matrix) -> Floats:
-        scale = self.reference.usual * np.minimum(self.reference.reach(states), MAX_REACH)[:, None]
-        costs = np.minimum(np.log1p((residuals / scale) ** 2), MAX_MISFIT)
-        return np.asarray(costs[:, self.reference.is_modelled].sum(axis=1))
-
-    def _settle(self, costs: Floats, grounding: Grounding, states: Matrix) -> None:
-        """A grounding gains nothing where the reference does not know its way, or the action."""
-        if not len(self._of_identity):
-            return
-        if not grounding.sensors.is_identity:
-            is_far = self.reference.reach(states) > MAX_REACH
-            costs[is_far] = np.maximum(costs[is_far], self._of_identity[is_far])
-        if grounding.delay:
-            is_unknown = ~self.evidence.is_known[grounding.delay]
-            costs[is_unknown] = self._of_identity[is_unknown]
 
     def as_each_action(self, grounding: Grounding) -> Matrix:
         """(m, n_actions) the cost of each step, had its action acted as each original one."""
@@ -163,7 +144,7 @@ class Judge:
             if e.n < MIN_STEPS_PER_WEIGHT * n_weights and slopes is not None:
                 continue
             left = self._left_over(residuals, effects, slopes, e.n >= MIN_STEPS_PER_WEIGHT * n_weights)
-            costs = np.minimum(self._costs(left * _zoom(grounding), states), plain)
+            costs = np.minimum(self.reference.misfits(left * _zoom(grounding)), plain)
             its_price = 0.5 * np.log(max(e.n, 2)) * n_weights * int(reference.is_modelled.sum())
             if costs.sum() + its_price < best.sum() + best_price:
                 best, best_price = costs, its_price
@@ -175,7 +156,9 @@ class Judge:
             mean = np.tile(actions.mean(axis=0), (len(states), 1))
             return self.reference.predict(states, mean)
         eye = np.eye(actions.shape[1])
-        return np.asarray(np.mean([self.reference.predict(states, np.tile(one, (len(states), 1))) for one in eye], axis=0))
+        return np.asarray(
+            np.mean([self.reference.predict(states, np.tile(one, (len(states), 1))) for one in eye], axis=0)
+        )
 
     def _left_over(self, residuals: Matrix, effects: Matrix, slopes: Matrix | None, has_effects: bool) -> Matrix:
         """Residuals (m, d) without a drift, weaker or stronger (never reversed) actions and, if given, other slopes."""
@@ -188,9 +171,9 @@ class Judge:
                 left[:, i] = y - np.median(y)
                 continue
             x = np.column_stack([*columns, effects[:, i]])
-            weights = _robust_fit(x, y, self.reference.usual[i])
+            weights = _robust_fit(x, y, self.reference.tolerance[i])
             if weights[-1] < -1.0:  # a reversed action is no nuisance
-                weights = np.append(_robust_fit(x[:, :-1], y + effects[:, i], self.reference.usual[i]), -1.0)
+                weights = np.append(_robust_fit(x[:, :-1], y + effects[:, i], self.reference.tolerance[i]), -1.0)
             left[:, i] = y - x @ weights
         return left
 
@@ -232,5 +215,3 @@ def _robust_fit(x: Matrix, y: Floats, usual: float) -> Floats:
         weighted = x / (1 + (errors / (2 * scale)) ** 2)[:, None]
         weights = np.linalg.solve(weighted.T @ x + penalty, weighted.T @ y)
     return np.asarray(weights)
-
-

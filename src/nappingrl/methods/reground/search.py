@@ -16,6 +16,8 @@ MIN_GAIN = 10.0
 """Nats by which a candidate must be shorter than what it replaces."""
 MIN_LEAD = 6.0
 """Nats by which it must be shorter than nuisances such as wind, or a changed mass."""
+MIN_CORRECTION = 3.0
+"""Nats by which other numbers must be better than those in force."""
 MIN_T = 3.5
 MIN_SHARE = 0.5
 """Share of what is unusual that exchanged or reversed entries must explain."""
@@ -25,6 +27,8 @@ MIN_STARTS = 3
 MIN_STEPS = 4
 """Steps with an action by which it is known."""
 N_PROBES = 4
+MIN_TELLING = 8
+"""Steps that must tell two groundings apart where most do not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,8 @@ class Finding:
     """Why it is the identity, in words; empty: it is not, or nothing is unusual."""
     probe: int | None = None
     """The action to execute for a few steps, because two explanations differ in it."""
+    tentative: Grounding | None = None
+    """What to try for a few steps, because nothing but a changed mass or force speaks against it yet."""
 
 
 class Search:
@@ -45,6 +51,7 @@ class Search:
         self._judge, self._candidates = judge, Candidates(judge)
         self._why_not = ""
         self._rivals: list[Grounding] = []
+        self._tentative: Grounding | None = None
 
     def run(self, current: Grounding) -> Finding:
         """The grounding that the evidence speaks for; the current one where it does not speak clearly."""
@@ -56,10 +63,10 @@ class Search:
                 break
             found = better
         if found.is_identity and current.is_identity:
-            return Finding(identity, self._why_not, self._probe(found))
+            return Finding(identity, self._why_not, self._probe(found), self._tentative)
         lengths = judge.lengths([found, current])
-        keeps = not current.is_identity and lengths[1] <= lengths[0] + MIN_LEAD and self._still_holds(current)
-        if keeps and not _is_like(found, current):
+        margin = MIN_CORRECTION if _is_like(found, current) else MIN_LEAD
+        if not current.is_identity and lengths[1] <= lengths[0] + margin and self._still_holds(current):
             found = current
         if found.is_identity:
             return Finding(identity, self._why_not or "the steps since then do not fit it", self._probe(found))
@@ -92,32 +99,39 @@ class Search:
         """Nats of the evidence beyond what steps and starts usually cost."""
         judge = self._judge
         steps, starts = judge.steps([grounding])[0], judge.starts([grounding])[0]
-        return float((steps - judge.reference.usual_cost).sum()) + float(np.maximum(starts - judge.usual_start, 0).sum())
+        return float((steps - judge.reference.usual_misfit).sum()) + float(
+            np.maximum(starts - judge.usual_start, 0).sum()
+        )
 
     def _objection(self, old: Grounding, new: Grounding) -> str:
         """Why the new grounding is not believed; empty: it is."""
         judge = self._judge
         (before, after), (start_before, start_after) = judge.steps([old, new]), judge.starts([old, new])
-        by_steps = t_statistic(before - after) > MIN_T
+        by_steps = t_statistic(before - after) > MIN_T or _is_unanimous(before - after)
         gain_of_starts = start_before - start_after
-        by_starts = len(gain_of_starts) >= MIN_STARTS and bool((gain_of_starts > 0).all()) and gain_of_starts.sum() > MIN_GAIN
+        by_starts = (
+            len(gain_of_starts) >= MIN_STARTS and bool((gain_of_starts > 0).all()) and gain_of_starts.sum() > MIN_GAIN
+        )
         by_starts = by_starts and t_statistic(before - after) > -2.0 and not new.sensors.is_identity
         if not (by_steps or by_starts):
             return "the steps so far do not tell"
         is_estimated = _n_parameters(new) > _n_parameters(old)
         if is_estimated and self._share(before, after, start_before, start_after, new) < MIN_PARAMETER_SHARE:
             return "no map of actions or sensors explains enough of the change"
-        if by_steps and not by_starts:
-            return self._objection_by_nuisances(old, new)
-        return ""
+        objection = self._objection_by_nuisances(old, new) if by_steps and not by_starts else ""
+        if objection and self._tentative is None and old.is_identity:
+            self._tentative = self._with_instead(new)
+        return objection
 
-    def _share(self, before: Floats, after: Floats, starts_before: Floats, starts_after: Floats, new: Grounding) -> float:
+    def _share(
+        self, before: Floats, after: Floats, starts_before: Floats, starts_after: Floats, new: Grounding
+    ) -> float:
         """Share of the unusual cost that the new grounding explains, where the reference knows its way."""
         judge = self._judge
         is_near = judge.reference.reach(new.sensors.original(judge.evidence.states)) <= MAX_REACH
         if is_near.sum() < 10:
             is_near[:] = True
-        unusual = float((before[is_near] - judge.reference.usual_cost).sum())
+        unusual = float((before[is_near] - judge.reference.usual_misfit).sum())
         unusual += float((starts_before - judge.usual_start).sum())
         gain = float((before - after)[is_near].sum() + (starts_before - starts_after).sum())
         return gain / max(unusual, MIN_GAIN)
@@ -131,7 +145,7 @@ class Search:
         lead = gain + price_before - price_after + price(old) - price(new)
         if lead < MIN_LEAD:
             return "a changed mass, force or wind explains the change as well"
-        unusual = before.sum() + price_before - judge.reference.usual_cost * len(before)
+        unusual = before.sum() + price_before - judge.reference.usual_misfit * len(before)
         if gain + price_before - price_after < MIN_SHARE * unusual:
             return "no map of actions or sensors explains enough of the change"
         return ""
@@ -169,6 +183,12 @@ class Search:
             distances = np.log1p((ends[actions.acts_as] - ends[wanted]) ** 2).sum(axis=(1, 2))
             instead[wanted] = distances.argmin()
         return replace(grounding, actions=replace(actions, instead=instead))
+
+
+def _is_unanimous(gains: Floats) -> bool:
+    """Whether nearly all steps that tell anything, perhaps few, tell the same."""
+    telling = gains[np.abs(gains) > 0.5]
+    return len(telling) >= MIN_TELLING and float((telling > 0).mean()) >= 0.9 and float(gains.sum()) > 3 * MIN_GAIN
 
 
 def _n_parameters(grounding: Grounding) -> int:

@@ -1,17 +1,19 @@
 """One trial of re-grounding: the evidence since the alarm, the grounding in force, and when it is searched for."""
 
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import numpy as np
 
 from nappingrl.methods.contexts import MAX_CONTEXTS
 from nappingrl.methods.reground.judge import MAX_REACH, Evidence, Judge, Matrix
-from nappingrl.methods.reground.maps import ContinuousMap, DiscreteMap, Grounding, SensorMap
+from nappingrl.methods.reground.maps import MAX_DELAY, ContinuousMap, DiscreteMap, Grounding, SensorMap
 from nappingrl.methods.reground.search import MIN_GAIN, Search
+from nappingrl.snapshot import Expected, Sizes
 from nappingrl.types import DomainSpec, Floats, Rows
 from nappingrl.world_model.action_encoding import ActionEncoding
 from nappingrl.world_model.reference import Reference
-from nappingrl.world_model.transitions import Transitions
+from nappingrl.world_model.transitions import MAX_VALUE, Transitions
 
 FIRST_SEARCHES = (8, 12, 16, 24, 32, 48, 64, 100, 150, 200, 300, 400)
 """Steps since the alarm after which it searches; later every 400."""
@@ -24,11 +26,73 @@ MIN_NEAR = 60
 MAX_STARTS = 20
 N_PER_PROBE = 3
 """Steps for which an action is probed."""
-MAX_PROBES = 24
+N_PER_TRY = 6
+"""Steps for which a grounding is tried that is not established."""
+MAX_PROBES = 36
+"""Probed and tried steps, in all."""
 N_CONFIRMING = 60
 """Latest steps that must fit before a grounding is left alone."""
 CONFIRMED_SHARE = 0.25
 """The most of what is unusual without the grounding that may be left with it."""
+
+
+@dataclass(slots=True)
+class GroundingState:
+    """A grounding, for saving: either kind of action map."""
+
+    sensors: SensorMap
+    discrete: DiscreteMap | None
+    continuous: ContinuousMap | None
+    delay: Annotated[int, Expected(low=0, high=MAX_DELAY)]
+
+    def check(self, sizes: Sizes) -> None:
+        """Raise if its actions are not the domain's."""
+        if (self.discrete is None) == (sizes["n_actions"] > 0) or (self.continuous is None) == (sizes["k"] > 0):
+            raise ValueError("a map of the wrong kind of actions")
+
+    @classmethod
+    def of(cls, grounding: Grounding) -> "GroundingState":
+        """As it is saved."""
+        actions = grounding.actions
+        discrete, continuous = (actions, None) if isinstance(actions, DiscreteMap) else (None, actions)
+        return cls(grounding.sensors, discrete, continuous, grounding.delay)
+
+    def grounding(self) -> Grounding:
+        """As it was."""
+        actions = self.discrete if self.discrete is not None else self.continuous
+        if actions is None:
+            raise ValueError("a grounding without a map of actions")
+        return Grounding(self.sensors, actions, self.delay)
+
+
+@dataclass(slots=True)
+class TrialState:
+    """Everything that a trial has learned, for saving."""
+
+    context: Annotated[int, Expected(low=0)]
+    grounding: GroundingState | None
+    others: dict[int, GroundingState]
+    is_confirmed: bool
+    n_steps: Annotated[int, Expected(low=0)]
+    n_episodes: Annotated[int, Expected(low=0)]
+    next_search: Annotated[int, Expected(low=1)]
+    since: Annotated[int, Expected(low=0)]
+    starts: list[Annotated[Floats, Expected(("d",), -MAX_VALUE, MAX_VALUE)]]
+    probes: Annotated[list[int], Expected(low=0, below="n_actions")]
+    n_probed: Annotated[int, Expected(low=0)]
+    tentative: GroundingState | None
+    n_tentative: Annotated[int, Expected(low=0, high=N_PER_TRY)]
+
+    def check(self, sizes: Sizes) -> None:
+        """Raise if what was saved is no trial's."""
+        if (self.grounding is None) != (self.context == 0):
+            raise ValueError("a grounding in the original context, or none in another")
+        if len(self.starts) > MAX_STARTS or len(self.probes) > N_PER_PROBE or len(self.others) > MAX_CONTEXTS:
+            raise ValueError("more than is kept")
+        if self.n_tentative and self.tentative is None:
+            raise ValueError("nothing to try")
+        if min(self.others, default=1) < 1:
+            raise ValueError(f"a context {min(self.others)}")
 
 
 @dataclass(slots=True)
@@ -52,6 +116,9 @@ class RegroundTrial:
     probes: list[int] = field(default_factory=list)
     """Actions to execute next, whatever the agent wants."""
     n_probed: int = 0
+    tentative: Grounding | None = None
+    """Tried for the next `n_tentative` steps: it is not established."""
+    n_tentative: int = 0
     others: dict[int, Grounding] = field(default_factory=dict)
     """What held in contexts that were left, in the order in which they were left."""
 
@@ -65,7 +132,26 @@ class RegroundTrial:
     @property
     def is_translated(self) -> bool:
         """Whether a grounding is in force, or a probe is due."""
-        return bool(self.probes) or (self.grounding is not None and not self.grounding.is_identity)
+        return bool(self.probes) or self.in_force is not None
+
+    @property
+    def in_force(self) -> Grounding | None:
+        """What is translated by now; None: nothing is."""
+        if self.n_tentative:
+            return self.tentative
+        return self.grounding if self.has_grounding else None
+
+    @property
+    def has_grounding(self) -> bool:
+        """Whether a grounding other than the identity is in force."""
+        return self.grounding is not None and not self.grounding.is_identity
+
+    def context_sizes(self) -> dict[int, int]:
+        """Whether something is translated in each known context, as 0 or 1."""
+        known = dict(self.others)
+        if self.grounding is not None:
+            known[self.context] = self.grounding
+        return {0: 0} | {context: int(not known[context].is_identity) for context in sorted(known)}
 
     def enter(self, context: int) -> None:
         """The detector believes in another context."""
@@ -77,7 +163,8 @@ class RegroundTrial:
         self.context = context
         self.grounding = self.others.pop(context, self.identity) if context else None
         self.is_confirmed, self.why_not, self.starts, self.probes = False, "", [], []
-        self.n_steps = self.n_episodes = self.since = self.n_probed = 0
+        self.n_steps = self.n_episodes = self.since = self.n_probed = self.n_tentative = 0
+        self.tentative = None
         self.next_search = FIRST_SEARCHES[0]
 
     def begin_episode(self, observation: Floats) -> None:
@@ -87,6 +174,8 @@ class RegroundTrial:
 
     def step_is_due(self, is_end: bool) -> bool:
         """Count a step since the alarm; returns whether to search."""
+        del self.probes[-1:]
+        self.n_tentative -= self.n_tentative > 0
         self.n_steps += 1
         self.n_episodes += is_end
         is_due = self.n_steps >= self.next_search or (is_end and self.n_episodes <= N_SEARCHED_ENDS)
@@ -114,8 +203,13 @@ class RegroundTrial:
         if not finding.grounding.is_same(self.grounding):
             self.since, self.is_confirmed = self.n_steps, False
         self.grounding, self.why_not = finding.grounding, finding.why_not
-        self.probes = []
-        if finding.probe is not None and self.n_probed < MAX_PROBES:
+        self.probes, self.tentative, self.n_tentative = [], None, 0
+        if self.n_probed >= MAX_PROBES:
+            return
+        if finding.tentative is not None:
+            self.tentative, self.n_tentative = finding.tentative, N_PER_TRY
+            self.n_probed += N_PER_TRY
+        elif finding.probe is not None:
             self.probes = [finding.probe] * N_PER_PROBE
             self.n_probed += N_PER_PROBE
 
@@ -127,7 +221,7 @@ class RegroundTrial:
             return False
         judge = Judge(reference, Evidence.of(current, latest, starts), self.identity)
         costs, start_costs = judge.steps([self.identity, self.grounding]), judge.starts([self.identity, self.grounding])
-        unusual = (costs - reference.usual_cost).sum(axis=1) + (start_costs - judge.usual_start).sum(axis=1)
+        unusual = (costs - reference.usual_misfit).sum(axis=1) + (start_costs - judge.usual_start).sum(axis=1)
         return bool(unusual[1] < max(CONFIRMED_SHARE * unusual[0], MIN_GAIN))
 
     def _chosen(self, reference: Reference, current: Transitions, usable: Rows) -> Rows:
@@ -143,3 +237,25 @@ class RegroundTrial:
         earlier = near[:-half]
         spread = np.linspace(0, len(earlier) - 1, half).astype(np.int64)
         return np.concatenate([earlier[np.unique(spread)], near[-half:]])
+
+    # ------------------------------------------------------------------------------------------------- saving
+
+    def state(self) -> TrialState:
+        """Everything learned; what it says about itself follows from the next search."""
+        return TrialState(
+            self.context, None if self.grounding is None else GroundingState.of(self.grounding),
+            {context: GroundingState.of(grounding) for context, grounding in self.others.items()},
+            self.is_confirmed, self.n_steps, self.n_episodes, self.next_search, self.since, self.starts, self.probes,
+            self.n_probed, None if self.tentative is None else GroundingState.of(self.tentative), self.n_tentative,
+        )  # fmt: skip
+
+    def restore(self, state: TrialState) -> None:
+        """Continue from a saved state."""
+        self.context, self.why_not = state.context, ""
+        self.grounding = None if state.grounding is None else state.grounding.grounding()
+        self.others = {context: saved.grounding() for context, saved in state.others.items()}
+        self.is_confirmed, self.n_steps, self.n_episodes = state.is_confirmed, state.n_steps, state.n_episodes
+        self.next_search, self.since, self.n_probed = state.next_search, state.since, state.n_probed
+        self.tentative = None if state.tentative is None else state.tentative.grounding()
+        self.n_tentative = state.n_tentative
+        self.starts, self.probes = list(state.starts), list(state.probes)

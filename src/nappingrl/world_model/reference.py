@@ -28,7 +28,7 @@ KNOTS = (0.0, 0.5, -0.5)
 """Of the hinges of a continuous action in [-1, 1]; engines have dead zones."""
 SPREAD_SHARE = 0.1
 """Differences between actions below this share do not matter."""
-POOLING = 0.02
+POOLING = 0.005
 """Scale of the slopes of single actions: rarely executed ones keep the slopes that all share."""
 TOLERATED_SHARE = 0.02
 """Residuals below this share of the usual change do not matter."""

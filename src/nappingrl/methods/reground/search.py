@@ -119,7 +119,7 @@ class Search:
         if is_estimated and self._share(before, after, start_before, start_after, new) < MIN_PARAMETER_SHARE:
             return "no map of actions or sensors explains enough of the change"
         objection = self._objection_by_nuisances(old, new) if by_steps and not by_starts else ""
-        if objection and self._tentative is None and old.is_identity:
+        if objection and self._tentative is None and old.is_identity and not is_estimated:
             self._tentative = self._with_instead(new)
         return objection
 

@@ -17,7 +17,6 @@ from nappingrl.methods.reground.trial import RegroundTrial, TrialState
 from nappingrl.snapshot import Expected, flatten, unflatten
 from nappingrl.types import Actions, Decision, Flags, Floats, Keys, Observations, Rows, Transition
 from nappingrl.world_model.action_encoding import ActionEncoding
-from nappingrl.world_model.config import ModelConfig
 
 
 @dataclass(slots=True)
@@ -40,9 +39,8 @@ class Reground(Method):
 
     def __init__(self, agent: Agent, info: MethodInfo, n: int) -> None:
         super().__init__(agent, info, n)
-        ModelConfig().check_size("method 'reground'", info.domain, "use method 'napping'")
         if info.memory is None:
-            raise BadSpecError("method 'reground' needs a memory of transitions: build it with AdaptationSpec.build")
+            raise BadSpecError("method 'reground' needs observations that are one row of numbers; use method 'napping'")
         self.domain, self._memory = info.domain, info.memory
         self._encoding = ActionEncoding(self.domain)
         self._is_translated, self._has_begun = np.zeros((2, n), np.bool_)

@@ -21,6 +21,8 @@ N_ESTIMATES = 3
 MIN_STRENGTH = 1.0
 """Usual residuals that a shift by a standard deviation, or a scale of 1.25, must change."""
 MAX_SCALE = 10.0
+MAX_ENTRIES = 24
+"""Observations that are suspected of being exchanged, shifted or scaled."""
 GAINS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 GAIN_LIMITS = (0.2, 4.0)
 OFFSETS = (-0.5, -0.25, 0.0, 0.25, 0.5)
@@ -32,7 +34,15 @@ class Candidates:
     def __init__(self, judge: Judge) -> None:
         self._judge = judge
         self._screen = Judge(judge.reference, judge.evidence.some(N_SCREENED), judge.identity)
-        self._modelled: list[int] = np.flatnonzero(judge.reference.is_modelled).tolist()
+        self._modelled: list[int] = self._most_unusual(judge)
+
+    def _most_unusual(self, judge: Judge) -> list[int]:
+        """The modelled observations; of many, those that fit worst."""
+        modelled = np.flatnonzero(judge.reference.is_modelled)
+        if len(modelled) <= MAX_ENTRIES:
+            return list(modelled.tolist())
+        misfits = np.abs(judge.residuals(judge.identity)).mean(axis=0) / judge.reference.tolerance
+        return sorted(modelled[np.argsort(-misfits[modelled], kind="stable")[:MAX_ENTRIES]].tolist())
 
     def near(self, grounding: Grounding) -> list[Grounding]:
         """The best candidates that differ from this grounding in one respect, the best first."""

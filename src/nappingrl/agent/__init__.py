@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from nappingrl.adaptation import Adaptation, AdaptationSpec, bare_domain
 from nappingrl.agent.arguments import check_sizes, path_of, resolve
+from nappingrl.agent.calibration import Calibration, calibrate
 from nappingrl.agent.context_names import ContextNames
 from nappingrl.agent.environment import check_env, read_domain
 from nappingrl.agent.notices import Notices
@@ -112,6 +113,8 @@ class NappingAgent:
         self._last: tuple[Any, Decision] | None = None  # the latest predict(): observations and decision
         self._is_fresh = np.zeros(n_envs, np.bool_)  # predicted and not yet observed
         self.names = ContextNames()
+        self.calibration: Calibration | None = None
+        """What `calibrate` recorded."""
         self._adaptation: Adaptation | None = None
         if self.domain.name or not spec.needs_domain(own_detector):
             self.adopt(self.domain)
@@ -119,11 +122,15 @@ class NappingAgent:
     def adopt(self, domain: DomainSpec) -> None:
         """Start anew in this domain; everything learned is forgotten."""
         self.domain = domain
-        self._adaptation = adaptation = self._spec.build(self.agent, domain, self.n_envs, *self._own)
-        self._notices = Notices(adaptation, self.config["method"], self.config["detector"])
+        self._adaptation = self._spec.build(self.agent, domain, self.n_envs, *self._own)
+        self._notices = Notices(self._adaptation, self.config["method"], self.config["detector"])
+        self.restart()
+
+    def restart(self, first_episode: int = 0) -> None:
+        """Forget everything learned; episodes count from this one (negative: those before the change)."""
         words = np.random.SeedSequence(self.config["seed"]).generate_state(self.n_envs, np.uint64)
-        adaptation.start(self._rows, words.astype(np.uint64), 0)
-        adaptation.begin_episode(self._rows)
+        self.adaptation.start(self._rows, words.astype(np.uint64), first_episode)
+        self.adaptation.begin_episode(self._rows)
 
     @property
     def adaptation(self) -> Adaptation:
@@ -254,14 +261,29 @@ class NappingAgent:
             )
         if not 0 <= index < self.n_envs:
             raise BadSpecError(f"index {index} given, the agent serves n_envs={self.n_envs} environments")
-        self._meet(env)
+        self.meet(env)
         return ObservingWrapper(env, self, index)
 
-    def _meet(self, env: gymnasium.Env[Any, Any]) -> None:
+    def meet(self, env: gymnasium.Env[Any, Any]) -> None:
         """Learn what an environment tells of the domain; refuse one with other spaces."""
         check_env(self.agent, env)
         if self._adaptation is None or not (self.domain.name or self.has_begun):
             self.adopt(read_domain(env, self.domain))
+
+    def calibrate(self, env_or_transitions: Any, episodes: int = 10) -> Calibration:
+        """Record how the frozen agent does in the *unchanged* environment, before anything else.
+
+        The detector then watches from the first step on, and methods know the world before the change; without
+        calibration, detectors take the first episodes that they observe for the unchanged environment.
+
+        Args:
+            env_or_transitions: an environment, in which the frozen agent plays; or recorded steps
+                (observation, action, next_observation, reward, terminated, truncated) of whole episodes, in order.
+            episodes: number of episodes to play in an environment.
+        """
+        self.calibration = calibrate(self, env_or_transitions, episodes)
+        self.has_begun = True
+        return self.calibration
 
     def begin_episode(self, env: int = 0) -> None:
         """An environment was reset: forget its unfinished episode."""

@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import nappingrl
+from nappingrl.agent.calibration import Calibration
 from nappingrl.agent.context_names import ContextNames
 from nappingrl.domains import trusted_domain
 from nappingrl.errors import BadAgentError, NappingError
 from nappingrl.methods.base import check_saved
 from nappingrl.snapshot.file import (
+    SavedCalibration,
     SavedConfig,
     SavedDomain,
     SavedModel,
@@ -34,7 +36,7 @@ _BOUNDS = ("observation_low", "observation_high")
 def save_agent(agent: "NappingAgent", path: str | Path) -> Path:
     """Write a zip of JSON and npz (no pickle)."""
     check_saved(agent.config["method"], agent.config["options"])
-    adaptation, domain = agent.adaptation, agent.domain
+    adaptation, domain, known = agent.adaptation, agent.domain, agent.calibration
     is_read = bool(domain.name) and agent.config["domain"] is None  # from a wrapped environment
     settings = Settings(
         agent=SavedModel(agent.agent.name, agent.model_path, agent.agent.sha256),
@@ -45,6 +47,7 @@ def save_agent(agent: "NappingAgent", path: str | Path) -> Path:
         episodes=agent.episodes.tolist(),
         returns=adaptation.returns.tolist(),
         steps=[SavedSteps(*counts) for counts in adaptation.filter.counts()],
+        calibration=None if known is None else SavedCalibration(known.steps, list(known.returns)),
         nappingrl=nappingrl.__version__,
     )
     bounds = {f"domain/{name}": getattr(domain, name) for name in _BOUNDS} if is_read else {}
@@ -87,6 +90,8 @@ def _restore(agent: "NappingAgent", settings: Settings, arrays: Arrays, with_det
     agent.episodes[:], adaptation.returns[:] = settings.episodes, settings.returns
     adaptation.filter.restore(msgspec.structs.astuple(steps) for steps in settings.steps)
     agent.has_begun = True
+    if settings.calibration is not None:
+        agent.calibration = Calibration(settings.calibration.steps, tuple(settings.calibration.returns))
     try:
         adaptation.restore(arrays, with_detector)
     except (LookupError, TypeError, ValueError, ArithmeticError) as error:  # of a method that checks nothing

@@ -71,6 +71,13 @@ class SavedDomain(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     action_names: Annotated[list[Name], Meta(max_length=MAX_NAMES)]
 
 
+class SavedCalibration(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """What `NappingAgent.calibrate` recorded, but for the steps."""
+
+    steps: Count
+    returns: Annotated[list[Return], Meta(min_length=1, max_length=MAX_NAMES)]
+
+
 class SavedSteps(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """What an environment's `TransitionFilter` knows."""
 
@@ -92,6 +99,7 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     episodes: Annotated[list[Episode], Meta(max_length=MAX_ENVS)]
     returns: Annotated[list[Return], Meta(max_length=MAX_ENVS)]
     steps: Annotated[list[SavedSteps], Meta(max_length=MAX_ENVS)]
+    calibration: SavedCalibration | None
     nappingrl: Name
     """The version that wrote the file."""
     format: int = FORMAT

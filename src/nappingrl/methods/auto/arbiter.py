@@ -34,6 +34,7 @@ MIN_GAIN_SHARE = 0.05
 """A candidate plays if it may earn more than the base by this share."""
 SEVERE_LOSS_SHARE = 0.5
 """A loss beyond this share of the usual return leaves little to lose."""
+MIN_SEVERE_EPISODES = 3
 MAX_FORECAST_ERROR = 0.5
 """A forecast is trusted if it misses the base's return by at most this share of the gain that it promises."""
 EXPLORATION = 0.5
@@ -151,10 +152,11 @@ class Arbiter:
         return not player.wait and may_play
 
     def _is_severe(self, base: int) -> bool:
-        """Whether little is left to lose."""
-        if not self.usual.n:
-            return True
-        return self.is_hurt(base) and self.loss(base) > SEVERE_LOSS_SHARE * abs(self.usual.mean)
+        """Whether little is left to lose: even the best of several episodes of the base has lost much."""
+        returns = self.players[base].returns
+        if len(returns) < MIN_SEVERE_EPISODES:
+            return False
+        return not self.usual.n or self.usual.mean - max(returns) > SEVERE_LOSS_SHARE * abs(self.usual.mean)
 
     def _is_trusted(self, offer: Offer, base: int) -> bool:
         if offer.forecast is None:

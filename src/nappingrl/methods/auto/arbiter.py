@@ -38,7 +38,7 @@ MIN_SEVERE_EPISODES = 3
 MAX_FORECAST_ERROR = 0.5
 """A forecast is trusted if it misses the base's return by at most this share of the gain that it promises."""
 EXPLORATION = 0.5
-"""Weight of the confidence bound by which candidates are compared, in units of the loss."""
+"""Optimism about a player after one episode, in units of the loss; it fades as 1/n."""
 
 
 @dataclass(slots=True)
@@ -166,13 +166,13 @@ class Arbiter:
         return abs(offer.forecast.agent - agent.mean) < MAX_FORECAST_ERROR * gain
 
     def _value(self, offer: Offer, base: int) -> float:
-        """What a candidate may earn, with optimism that fades as it plays."""
+        """What a candidate may earn, with optimism about whoever has played less, it or the base."""
         if offer.forecast is not None and self._is_trusted(offer, base):
             return offer.forecast.own
-        player, optimism = self.players[offer.number], EXPLORATION * self.loss(base)
+        player, known = self.players[offer.number], self.players[base]
         if not player.returns:
-            return self.players[base].mean + optimism
-        return player.mean + optimism / float(np.sqrt(len(player.returns)))
+            return known.mean + EXPLORATION * self.loss(base)
+        return player.mean + EXPLORATION * self.loss(base) * (1 / len(player.returns) - 1 / len(known.returns))
 
     def _explain(self, offers: list[Offer]) -> str:
         if not offers:

@@ -25,6 +25,8 @@ WAITING = {
     "cusum": "is calibrating: 0 of 40 episodes",
     "page-hinkley": "is calibrating: 0 of 40 episodes",
     "adwin": "is calibrating: 0 of 40 episodes",
+    "auto": "is calibrating: 0 of 40 episodes",
+    "critic": "",
     "given": "",
 }
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +45,7 @@ class _State:
     context: Annotated[NDArray[np.int64], Expected(("n",), low=0)]
     episodes: _Episodes
     arbiters: Annotated[list[dict[int, Arbiter]], Expected(("n",))]
-    rules: Annotated[list[list[str]], Expected(("n",))]
+    rules: Annotated[NDArray[np.int64], Expected(("n", "n_candidates"))]
 
     def check(self, sizes: Sizes) -> None:
         """Raise if a changed context has no arbiter."""
@@ -81,8 +82,8 @@ class Auto(Method):
             zeros[0], zeros[1], np.zeros(n), np.zeros(n), np.full(n, -np.inf), np.zeros(n, np.bool_)
         )
         self._arbiters: list[dict[int, Arbiter]] = [{} for _ in range(n)]
-        self._rules = [[""] * len(self._methods) for _ in range(n)]
-        """What each candidate does, in words, to notice when it changes."""
+        self._rules = np.zeros((n, len(self._methods)), np.int64)
+        """A checksum of what each certain candidate does, to notice when it changes."""
         self._chosen: list[Actions] = []
         """What each candidate chose at the latest step."""
 
@@ -96,7 +97,7 @@ class Auto(Method):
         self._context[rows] = 0
         for row in rows.tolist():
             self._arbiters[row] = {}
-            self._rules[row] = [""] * len(self._methods)
+        self._rules[rows] = 0
         self._begin_episode(rows)
 
     def _begin_episode(self, rows: Rows) -> None:
@@ -220,9 +221,9 @@ class Auto(Method):
         """Forget the returns of a certain candidate that now does something else."""
         rows = np.array([row])
         for number, method in enumerate(self._methods):
-            rule = method.describe(row) if method.is_certain(rows)[0] else ""
-            if rule != self._rules[row][number]:
-                self._rules[row][number] = rule
+            rule = crc32(method.describe(row).encode()) if method.is_certain(rows)[0] else 0
+            if rule != self._rules[row, number]:
+                self._rules[row, number] = rule
                 self._arbiter(row).players[number + 1].forget()
 
     @override
@@ -293,7 +294,7 @@ class Auto(Method):
 
     @override
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        sizes = {"n": self.n, "n_players": len(self._names)}
+        sizes = {"n": self.n, "n_players": len(self._names), "n_candidates": len(self._methods)}
         restored: _State = unflatten(_State, state, "auto", sizes)
         self._context, self._episodes = restored.context, restored.episodes
         self._arbiters, self._rules = restored.arbiters, restored.rules

@@ -21,6 +21,15 @@ from nappingrl.methods.auto.usual import Usual
 from nappingrl.methods.base import Forecast
 from nappingrl.snapshot import Expected, Sizes
 
+REASONS = (
+    "",
+    "the change does not hurt it",
+    "no candidate knows anything better yet",
+    "no candidate can be trusted to earn more",
+    "what was tried earns less",
+)
+"""Why the frozen agent plays; empty: it does not, or nothing was decided yet."""
+UNDECIDED, UNHURT, NO_OFFER, UNTRUSTED, WORSE = range(5)
 AGENT = 0
 """The number of the frozen agent; candidates count from 1."""
 MAX_RETURNS = 20
@@ -88,8 +97,8 @@ class Arbiter:
     """The lowest return so far within any episode of the base or before the change."""
     stake: float = 0.0
     """What the latest candidate may win per episode, and lose."""
-    why: str = ""
-    """Why the frozen agent plays; empty: it does not, or nothing was decided yet."""
+    reason: Annotated[int, Expected(low=0, high=len(REASONS) - 1)] = 0
+    """Why the frozen agent plays: the number of one of REASONS."""
 
     def check(self, sizes: Sizes) -> None:
         """Raise if what was saved is no arbiter's."""
@@ -108,7 +117,7 @@ class Arbiter:
     def choose(self, offers: list[Offer]) -> int:
         """The player of the next episode."""
         base = self.base(offers)
-        self.why = ""
+        self.reason = UNDECIDED
         if not self.players[base].returns:
             return base
         if base != AGENT and not self.players[AGENT].returns and self.is_hurt(base):
@@ -120,7 +129,7 @@ class Arbiter:
         if best != base and values[best] > mean + MIN_GAIN_SHARE * abs(mean):
             self.stake = max(self.loss(base), values[best] - mean)
             return best
-        self.why = self._explain(offers) if self.is_hurt(base) else "the change does not hurt it"
+        self.reason = self._explain(offers) if self.is_hurt(base) else UNHURT
         return base
 
     def base(self, offers: list[Offer]) -> int:
@@ -174,11 +183,15 @@ class Arbiter:
             return known.mean + EXPLORATION * self.loss(base)
         return player.mean + EXPLORATION * self.loss(base) * (1 / len(player.returns) - 1 / len(known.returns))
 
-    def _explain(self, offers: list[Offer]) -> str:
+    def _explain(self, offers: list[Offer]) -> int:
         if not offers:
-            return "no candidate knows anything better yet"
-        stopped = [offer for offer in offers if self.players[offer.number].n_stopped]
-        return "what was tried earns less" if stopped else "no candidate can be trusted to earn more"
+            return NO_OFFER
+        return WORSE if any(self.players[offer.number].n_stopped for offer in offers) else UNTRUSTED
+
+    @property
+    def why(self) -> str:
+        """Why the frozen agent plays, in words; empty: it does not, or nothing was decided yet."""
+        return REASONS[self.reason]
 
     # ------------------------------------------------------------------------------------------------- judging
 

@@ -33,6 +33,7 @@ class Reground(Method):
 
     detector = "residual"
     learns_from_others = True
+    acts_as_agent = True
     uses_memory = True
     translates = True
     can_be_saved = True

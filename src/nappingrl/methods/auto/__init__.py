@@ -134,7 +134,7 @@ class Auto(Method):
         if not self._default:
             return super().forward(rows, observations)
         method = self._methods[self._default - 1]
-        is_default = (self._episodes.player[rows] == self._default) & method.is_certain(rows)
+        is_default = self._episodes.player[rows] == self._default
         if not is_default.any():
             return super().forward(rows, observations)
         there = method.forward(rows[is_default], take(observations, is_default))

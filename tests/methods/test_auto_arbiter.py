@@ -66,9 +66,13 @@ def test_a_certain_candidate_that_earns_less_than_the_agent_gives_way() -> None:
     assert made.choose(offers) == AGENT
 
 
-def test_the_agent_shows_what_it_earns_if_a_certain_candidate_leaves_a_loss() -> None:
+def test_the_agent_shows_what_it_earns_if_a_certain_candidate_loses_much() -> None:
     made, offers = arbiter([]), [offer(is_certain=True)]
-    made.judge(ONE, 100.0, 0.0, offers)
+    made.judge(ONE, 180.0, 0.0, offers)
+    assert made.choose(offers) == ONE
+    made, offers = arbiter([]), [offer(is_certain=True)]
+    for _ in range(3):
+        made.judge(ONE, 50.0, 0.0, offers)
     assert made.choose(offers) == AGENT
     made.judge(AGENT, 9.0, 0.0, offers)
     assert made.choose(offers) == ONE

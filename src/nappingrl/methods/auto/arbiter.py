@@ -120,7 +120,7 @@ class Arbiter:
         self.reason = UNDECIDED
         if not self.players[base].returns:
             return base
-        if base != AGENT and not self.players[AGENT].returns and self.is_hurt(base):
+        if base != AGENT and not self.players[AGENT].returns and self._is_severe(base):
             return AGENT  # is the certain candidate any better?
         rivals = [offer for offer in offers if offer.number != base and self._may_play(offer, base)]
         values = {offer.number: self._value(offer, base) for offer in rivals}

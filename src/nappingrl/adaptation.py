@@ -97,6 +97,7 @@ class AdaptationSpec:
         uses_memory = method_class.uses_memory or detector.uses_memory
         memory = TransitionMemory(n, domain) if uses_memory and domain.observation_low.ndim == 1 else None
         method = method_class(agent, MethodInfo(domain, score, self.options, oracle, memory), n)
+        method.name = self.method
         if memory is not None:
             detector.connect(memory, method.agent)
         return Adaptation(GuardedMethod(method) if self.guard else method, detector, method_class.is_privileged, memory)

@@ -15,6 +15,7 @@ from nappingrl.agent.context_names import ContextNames
 from nappingrl.agent.environment import check_env, read_domain
 from nappingrl.agent.notices import Notices
 from nappingrl.agent.saving import load_saved, save_agent
+from nappingrl.agent.status import Journal, Status, log
 from nappingrl.agents import load as load_agent
 from nappingrl.agents.base import Agent, check_fit
 from nappingrl.agents.observations import are_equal, as_actions, as_batch, as_column, check_alike, length_of, take
@@ -124,6 +125,7 @@ class NappingAgent:
         self.domain = domain
         self._adaptation = self._spec.build(self.agent, domain, self.n_envs, *self._own)
         self._notices = Notices(self._adaptation, self.config["method"], self.config["detector"])
+        self.journal = Journal(self._adaptation)
         self.restart()
 
     def restart(self, first_episode: int = 0) -> None:
@@ -182,6 +184,12 @@ class NappingAgent:
         if self._adaptation is None:
             return [f"{self._waiting()}: it waits for agent.wrap(env)"]
         return list(self._notices.notes(env).values())
+
+    def status(self, env: int = 0) -> Status:
+        """What happens in an environment: calibrating, watching or an alarm; what acts, and how often each acted."""
+        if self._adaptation is None:
+            return Status("waiting", self.notes()[0])
+        return self.journal.status(env)
 
     # ------------------------------------------------------------------------------------------------- acting
 
@@ -243,8 +251,9 @@ class NappingAgent:
         if len(rows):
             decision = self._decision(rows, batch)
             step = Transition(batch, decision, actions, next_batch, rewards, terminated, truncated)
-            self.adaptation.learn(rows, step)
+            alarmed = self.adaptation.learn(rows, step)
             self._is_fresh[rows] = False
+            self.journal.step(rows, alarmed, self.episodes)
         if self._notices.count(rows) or len(ended):
             self._notices.warn("method")
         if len(ended):
@@ -283,12 +292,16 @@ class NappingAgent:
         """
         self.calibration = calibrate(self, env_or_transitions, episodes)
         self.has_begun = True
+        log.info("calibrated on %s", self.calibration)
+        for row in self._rows.tolist():
+            self.journal.look(row)
         return self.calibration
 
     def begin_episode(self, env: int = 0) -> None:
         """An environment was reset: forget its unfinished episode."""
         self._is_fresh[env] = False
         self.adaptation.discard_episode(np.array([env]))
+        self.journal.discard_episode(env)
 
     def explain(self, env: int = 0) -> list[ReadableRule]:
         """The principles learned so far as readable rules, the most visited first."""
@@ -361,7 +374,8 @@ class NappingAgent:
 
     def _end_episodes(self, rows: Rows) -> None:
         is_cut = self.adaptation.filter.is_dropped[rows]
+        self.journal.end_episode(rows[~is_cut])
         self.episodes[rows[~is_cut]] += 1
         self._is_fresh[rows[is_cut]] = False
         self.adaptation.end_episode(rows, self.episodes[rows])
-        self.adaptation.begin_episode(rows)
+        self.journal.begin_episode(rows, self.adaptation.begin_episode(rows), self.episodes)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 import nappingrl
 from nappingrl.agent.calibration import Calibration
 from nappingrl.agent.context_names import ContextNames
+from nappingrl.agent.status import Record
 from nappingrl.domains import trusted_domain
 from nappingrl.errors import BadAgentError, NappingError
 from nappingrl.methods.base import check_saved
@@ -19,6 +20,7 @@ from nappingrl.snapshot.file import (
     SavedConfig,
     SavedDomain,
     SavedModel,
+    SavedRecord,
     SavedSteps,
     Settings,
     read_saved,
@@ -48,6 +50,7 @@ def save_agent(agent: "NappingAgent", path: str | Path) -> Path:
         returns=adaptation.returns.tolist(),
         steps=[SavedSteps(*counts) for counts in adaptation.filter.counts()],
         calibration=None if known is None else SavedCalibration(known.steps, list(known.returns)),
+        journal=[SavedRecord(record.alarm, record.acted) for record in agent.journal.records],
         nappingrl=nappingrl.__version__,
     )
     bounds = {f"domain/{name}": getattr(domain, name) for name in _BOUNDS} if is_read else {}
@@ -90,6 +93,7 @@ def _restore(agent: "NappingAgent", settings: Settings, arrays: Arrays, with_det
     agent.episodes[:], adaptation.returns[:] = settings.episodes, settings.returns
     adaptation.filter.restore(msgspec.structs.astuple(steps) for steps in settings.steps)
     agent.has_begun = True
+    agent.journal.records = [Record(record.alarm, dict(record.acted)) for record in settings.journal]
     if settings.calibration is not None:
         agent.calibration = Calibration(settings.calibration.steps, tuple(settings.calibration.returns))
     try:

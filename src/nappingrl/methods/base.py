@@ -84,6 +84,8 @@ class Forecast(NamedTuple):
 class Method:
     """Acts for n trials in lock step. The base class acts as the frozen agent wants and learns nothing."""
 
+    name: str = ""
+    """As registered."""
     detector: ClassVar[str] = ""
     """The detector that it is used with by default; empty: the domain's."""
     takes_score: ClassVar[bool] = False
@@ -180,6 +182,10 @@ class Method:
     def status(self, row: int) -> str:
         """Why it acts as the frozen agent in a changed context, in words; empty: it does not, or too early to say."""
         return ""
+
+    def acting(self, row: int) -> str:
+        """What acts in the episode under way, such as the method's name; empty: the frozen agent."""
+        return (self.name or type(self).__name__.lower()) if self.regions(np.array([row]))[0][0] else ""
 
     def never_failed(self) -> str:
         """The `status` where no action has failed."""

@@ -46,6 +46,14 @@ class Control(Method):
         """Hear of the detection: with the first step after it, like NAPPING."""
         self._detected[rows] = detected
 
+    def status(self, row: int) -> str:
+        """Whether it has heard of the detection."""
+        return "" if self._detected[row] else "no step was observed since the alarm"
+
+    def acting(self, row: int) -> str:
+        """The control, from the detection on."""
+        return self.name if self._detected[row] else ""
+
 
 class Random(Control):
     """Any valid action, each with the same probability."""
@@ -93,7 +101,11 @@ class SwitchOnFailure(Control):
 
     def status(self, row: int) -> str:
         """Whether any step was bad."""
-        return "" if self._has_failed[row] else self.never_failed()
+        return super().status(row) or ("" if self._has_failed[row] else self.never_failed())
+
+    def acting(self, row: int) -> str:
+        """The control, from the first bad step on."""
+        return super().acting(row) if self._has_failed[row] else ""
 
     def end_episode(self, rows: Rows) -> None:
         """The first step of an episode has none before it."""
@@ -154,6 +166,11 @@ class ReplaySuccess(Control):
         first = rows[won & self._detected[rows] & is_first]
         self._length[first] = self._steps[first]
         self._steps[rows], self._returns[rows] = 0, 0.0
+
+    def status(self, row: int) -> str:
+        """Whether there was a success."""
+        share = f"it acts as the agent, with {self._epsilon:.0%} random actions"
+        return super().status(row) or ("" if self._length[row] else f"no episode was a success yet: {share}")
 
 
 class BareController(Control):

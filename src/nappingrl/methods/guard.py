@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 from nappingrl.agents.observations import merge_decisions, take
-from nappingrl.methods.base import Method
+from nappingrl.methods.base import Forecast, Method
 from nappingrl.snapshot import Expected, restore_arrays
 from nappingrl.types import Actions, Decision, Flags, Floats, Keys, Observations, Rows, Transition, arrays_of
 
@@ -116,7 +116,7 @@ class GuardedMethod(Method):
 
     def __init__(self, method: Method) -> None:
         self.method = method
-        self.agent, self.info, self.n = method.agent, method.info, method.n
+        self.agent, self.info, self.n, self.name = method.agent, method.info, method.n, method.name
         self.can_be_saved = method.can_be_saved
         self.needs_alarm = method.needs_alarm
         self.guard = Guard(method.n)
@@ -177,10 +177,23 @@ class GuardedMethod(Method):
 
     @override
     def status(self, row: int) -> str:
+        if not self.guard.plays_frozen(np.array([row]))[0]:
+            return self.method.status(row)
         n_stopped = int(self.guard.n_stopped[row])
-        if n_stopped and self.guard.plays_frozen(np.array([row]))[0]:
-            return f"the guard has stopped it {n_stopped} times, as it did not pay; it will be tried again"
-        return self.method.status(row)
+        often = f"the guard has stopped it {n_stopped} times, as it did not pay; it will be tried again"
+        return often if n_stopped else ""  # the agent's first episode in a context is the reference
+
+    @override
+    def acting(self, row: int) -> str:
+        return "" if self.guard.plays_frozen(np.array([row]))[0] else self.method.acting(row)
+
+    @override
+    def is_certain(self, rows: Rows) -> Flags:
+        return self.method.is_certain(rows)
+
+    @override
+    def forecast(self, row: int) -> Forecast | None:
+        return self.method.forecast(row)
 
     @override
     def diverged(self, rows: Rows) -> Flags:

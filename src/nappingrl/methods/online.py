@@ -79,6 +79,10 @@ class Online(Method):
         """Whether learning stopped."""
         return "its learning diverged and stopped" if self.learner.state.is_diverged[row] else ""
 
+    def acting(self, row: int) -> str:
+        """The network of the trial, once it learns."""
+        return self.name if self._is_learning[row] else ""
+
     def notes(self) -> list[str]:
         """What starts fresh, and what differs from the training that made the agent."""
         fresh = [] if self._trainable.moments is not None else ["Adam's moments (not in the agent's file)"]

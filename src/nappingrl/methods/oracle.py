@@ -46,6 +46,10 @@ class Oracle(Method):
         self._steps[rows] += 1
         return actions
 
+    def acting(self, row: int) -> str:
+        """The oracle, from the novelty on."""
+        return self.name if self._has_plan[row] else ""
+
     def end_episode(self, rows: Rows) -> None:
         """The next step is the first of an episode."""
         self._steps[rows] = 0

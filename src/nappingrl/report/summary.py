@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from nappingrl.report.alarms import acted_numbers, alarm_numbers
 from nappingrl.report.metrics import performance, retention
 from nappingrl.trials.manifest_record import Manifest
 from nappingrl.trials.protocol import RECURRED, RESTORED
@@ -41,6 +42,17 @@ class Summary:
     """Performance in the restored domain over that before the novelty; None without such a phase."""
     recall: float | None
     """Performance in the first episode of the recurring novelty over the last ten of its first time."""
+    detector: str
+    detection_rate: float | None
+    """Share of the trials without a false alarm in which the novelty was detected; None without a novelty."""
+    detection_delay: float | None
+    """Median number of steps from the novelty to its detection."""
+    false_alarms: int
+    """Trials with an alarm before the novelty, or any alarm where nothing changes."""
+    acted: dict[str, int]
+    """In how many changed episodes each part acted at the end; `agent` is the frozen agent."""
+    why_not: dict[str, int]
+    """Why the frozen agent acted after an alarm, with the number of episodes."""
     seconds: float
     return_range: tuple[float, float] | None
     role: str
@@ -60,6 +72,7 @@ def summarise(manifest: Manifest, rows: pl.DataFrame, seconds: float = 0.0) -> S
         novelty=spec["novelty"],
         trials=rows["trial"].n_unique() // len(names),
         seed=spec["seed"],
+        detector=spec["detector"],
         seconds=round(seconds, 3),
         return_range=manifest.return_range,
         role=manifest.role,
@@ -70,7 +83,7 @@ def summarise(manifest: Manifest, rows: pl.DataFrame, seconds: float = 0.0) -> S
 
 
 def _numbers(manifest: Manifest, rows: pl.DataFrame) -> dict[str, Any]:
-    retention_and_recall = _retention_and_recall(manifest, rows)
+    retention_and_recall, acted = _retention_and_recall(manifest, rows), acted_numbers(rows)
     rows = first_time(rows)
     pre, post = rows.filter(pl.col("episode") < 0), rows.filter(pl.col("episode") >= 0)
     by_episode = curve(rows)
@@ -90,6 +103,8 @@ def _numbers(manifest: Manifest, rows: pl.DataFrame) -> dict[str, Any]:
         "regions_max": int(at_end["regions"].to_numpy().max()),
         "steps": int(rows["length"].sum()),
         **retention_and_recall,
+        **alarm_numbers(rows, manifest.spec["novelty"]),
+        **acted,
     }
 
 

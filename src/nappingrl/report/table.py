@@ -4,11 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nappingrl.errors import BadRunError
+from nappingrl.report.alarms import AGENT
 from nappingrl.report.best_control import best_control
 from nappingrl.report.runs import Comparison, Run
 from nappingrl.report.summary import Summary
 
-HEAD = ("run", "trials", "before", "episode 0", "last 10", "solved", "failed", "regions", "over its best control")
+HEAD = (
+    "run", "trials", "before", "episode 0", "last 10", "solved", "failed", "alarms", "acted", "regions",
+    "over its best control",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +58,26 @@ def _row(result: Result) -> tuple[str, ...]:
         f"{s.last10_mean:.{digits}f}",
         "-" if s.solved is None else f"{s.solved:.0%}",
         "-" if s.failed is None else str(s.failed),
+        _alarms(s),
+        _acted(s),
         f"{s.regions_mean:.0f}",
         _verdict(result, digits),
     )
+
+
+def _alarms(s: Summary) -> str:
+    """Detection rate, median delay and false alarms: "95% after 12 steps, 1 false"."""
+    if s.detector == "given":
+        return "given"
+    rate = "none" if not s.detection_rate else f"{s.detection_rate:.0%}"
+    delay = "" if s.detection_delay is None else f" after {s.detection_delay:.0f} steps"
+    return f"{rate}{delay}" + (f", {s.false_alarms} false" if s.false_alarms else "")
+
+
+def _acted(s: Summary) -> str:
+    """In which share of the changed episodes something else than the frozen agent acted: "foresight 95%"."""
+    total = sum(s.acted.values())
+    return ", ".join(f"{name} {n / total:.0%}" for name, n in s.acted.items() if name != AGENT) or "-"
 
 
 def _verdict(result: Result, digits: int) -> str:

@@ -78,6 +78,13 @@ class SavedCalibration(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     returns: Annotated[list[Return], Meta(min_length=1, max_length=MAX_NAMES)]
 
 
+class SavedRecord(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """What happened in an environment."""
+
+    alarm: Annotated[str, Meta(max_length=600, pattern=_ONE_LINE)]
+    acted: Annotated[dict[Name, Count], Meta(max_length=100)]
+
+
 class SavedSteps(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """What an environment's `TransitionFilter` knows."""
 
@@ -100,13 +107,14 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     returns: Annotated[list[Return], Meta(max_length=MAX_ENVS)]
     steps: Annotated[list[SavedSteps], Meta(max_length=MAX_ENVS)]
     calibration: SavedCalibration | None
+    journal: Annotated[list[SavedRecord], Meta(max_length=MAX_ENVS)]
     nappingrl: Name
     """The version that wrote the file."""
     format: int = FORMAT
 
     def __post_init__(self) -> None:
         """Check that there is one entry for each environment, and one name for each context."""
-        for name in ("contexts", "episodes", "returns", "steps"):
+        for name in ("contexts", "episodes", "returns", "steps", "journal"):
             if len(getattr(self, name)) != self.config.n_envs:
                 raise ValueError(f"{len(getattr(self, name))} {name} for {self.config.n_envs} environments")
         for kind, items in zip(("context", "name"), zip(*self.names, strict=True), strict=False):

@@ -27,6 +27,7 @@ class Engine:
         self.domain = spec.make(slots)
         self.adaptation = run.adaptation.build(agent, spec, slots)
         self.method = self.adaptation.method
+        self._acts_early = self.adaptation.is_privileged or not self.method.needs_alarm
         self.phase_names = [name for name, count in phases(run.protocol) for _ in range(count)]
         self.first_episode = -self.phase_names.count(PRE)
         self.slots = slots
@@ -113,6 +114,7 @@ class Engine:
             self._detected_step[rows], regions, n_open, self.method.diverged(rows),
             self.adaptation.filter.n_dropped[rows], self.domain.parameters_of(rows),
         )  # fmt: skip
+        self._write_acted(rows if self._acts_early else rows[detected], columns)
         self._detected_step[rows] = -1
         self._episode[rows] += 1
         self.adaptation.end_episode(rows, self._episode[rows] + self.first_episode)
@@ -120,6 +122,14 @@ class Engine:
         self._begin_episodes(rows[~over])
         done: Rows = rows[over]
         return done
+
+    def _write_acted(self, rows: Rows, columns: RowColumns) -> None:
+        """Write down what acted in the ended episodes, or why only the frozen agent did."""
+        at = zip(rows.tolist(), self._trial[rows].tolist(), self._episode[rows].tolist(), strict=True)
+        for row, trial, episode in at:
+            acted = columns.acted[trial, episode] = self.method.acting(row)
+            if not acted and self.adaptation.contexts[row]:
+                columns.why_not[trial, episode] = self.method.status(row)
 
     def _won(self, lengths: Rows, terminated: Flags, returns: Floats) -> Flags:
         won = self.domain.spec.won

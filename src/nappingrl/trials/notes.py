@@ -14,7 +14,7 @@ def notes_of(spec: dict[str, Any], rows: pl.DataFrame) -> list[str]:
     """One line for each reason to doubt that the run shows adaptation; none for rows that others wrote."""
     if not set(rows.columns) >= _COLUMNS or spec["method"] not in methods:
         return []
-    return [*_dropped(rows), *_waiting(spec, rows)]
+    return [*_dropped(rows), *_waiting(spec, rows), *_idle(rows)]
 
 
 def suspect(spec: dict[str, Any], rows: pl.DataFrame) -> str:
@@ -47,4 +47,19 @@ def _waiting(spec: dict[str, Any], rows: pl.DataFrame) -> list[str]:
     return [
         f"{spec['method']} acted as the frozen agent in all {rows['trial'].n_unique()} trials: "
         f"detector '{spec['detector']}' raised no alarm"
+    ]
+
+
+def _idle(rows: pl.DataFrame) -> list[str]:
+    """Whether the frozen agent acted after an alarm, and the commonest reason; a guard may have stopped the method."""
+    if "why_not" not in rows.columns:
+        return []
+    changed = rows.filter(pl.col("phase").is_in(CHANGED) & pl.col("detected"))
+    reasons = changed.filter(pl.col("why_not") != "")["why_not"]
+    if not len(reasons):
+        return []
+    commonest = str(reasons.mode().sort()[0])
+    return [
+        f"the frozen agent acted in {len(reasons)} of {len(changed)} episodes after the alarm; most often because "
+        f"{commonest}"
     ]

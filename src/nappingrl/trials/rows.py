@@ -21,6 +21,10 @@ class RowColumns:
         self.detected_step = np.full(shape, -1)
         self.regions, self.n_open = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         self.diverged = np.zeros(shape, np.bool_)
+        self.acted: NDArray[np.object_] = np.full(shape, "", object)
+        """What acted at the end of the episode; empty: the frozen agent."""
+        self.why_not: NDArray[np.object_] = np.full(shape, "", object)
+        """Why the frozen agent acted although there was an alarm; empty: it did not, or too early to say."""
         self.n_dropped = np.zeros(shape, np.int64)
         """Steps dropped since the trial began."""
         self.values = np.zeros((*shape, len(parameters)))
@@ -58,6 +62,8 @@ class RowColumns:
                 "regions": self.regions.ravel().astype(np.int32),
                 "open_regions": self.n_open.ravel().astype(np.int32),
                 "status": self._status().ravel(),
+                "acted": pl.Series(self.acted.ravel().tolist(), dtype=pl.String),
+                "why_not": pl.Series(self.why_not.ravel().tolist(), dtype=pl.String),
             }
             | {f"param_{name}": self.values[..., i].ravel() for i, name in enumerate(self.parameters)}
         )

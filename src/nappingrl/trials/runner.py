@@ -115,7 +115,8 @@ def replay(folder: RunFolder, trial: str, envs: Collection[str] = ()) -> Replaye
     rows = engine.run_trials([found])
     table = engine.method.table(0)
     stored = folder.read_chunk(index // folder.manifest.chunk).filter(pl.col("trial") == found.id)
-    return Replayed(found.id, rows, table, engine.method.describe(0), engine.method.status(0), rows.equals(stored))
+    is_same = set(stored.columns) <= set(rows.columns) and rows.select(stored.columns).equals(stored)
+    return Replayed(found.id, rows, table, engine.method.describe(0), engine.method.status(0), is_same)
 
 
 def module_ids(manifest: Manifest) -> list[str]:

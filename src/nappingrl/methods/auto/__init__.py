@@ -242,6 +242,10 @@ class Auto(Method):
         return self._methods[number - 1]
 
     @override
+    def acting(self, row: int) -> str:
+        return "" if self._acting(row) is None else self._names[int(self._episodes.player[row])]
+
+    @override
     def is_certain(self, rows: Rows) -> Flags:
         return self._methods[self._default - 1].is_certain(rows) if self._default else super().is_certain(rows)
 

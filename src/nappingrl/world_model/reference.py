@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from nappingrl.types import Floats
 from nappingrl.world_model.action_encoding import ActionEncoding
+from nappingrl.world_model.local_noise import find_local_noise
 from nappingrl.world_model.modes import HomeMode, find_home_mode, first_steps
 from nappingrl.world_model.transitions import Transitions
 
@@ -32,6 +33,7 @@ POOLING = 0.005
 """Scale of the slopes of single actions: rarely executed ones keep the slopes that all share."""
 TOLERATED_SHARE = 0.02
 """Residuals below this share of the usual change do not matter."""
+CHUNK = 32
 MAX_MISFIT = 4.0
 """The most that one observation adds to a step's misfit, about seven times the tolerance: outliers decide nothing."""
 USUAL_LEVERAGE = 3.0
@@ -77,10 +79,17 @@ class Reference:
         self.spread = self._spread(kept)
         self.usual = 1.48 * np.median(np.abs(errors), axis=0) + 1e-3 * change.std(axis=0) + 1e-9
         self.usual += SPREAD_SHARE * self.spread
-        self.tolerance = self.usual + TOLERATED_SHARE * change.std(axis=0)
-        """(d,) `usual`, and what is small beside the usual change: exact relations need not be met exactly."""
-        self.usual_misfit = float(self.misfits(errors).mean())
+        self._local_noise = find_local_noise(self._standardised(kept.states[held_out]), errors)
+        self._least = TOLERATED_SHARE * change.std(axis=0) + SPREAD_SHARE * self.spread + 1e-9
+        self.tolerance = np.exp(np.log(self.tolerances(kept.states[held_out])).mean(axis=0))
+        """(d,) on average."""
+        misfits = self.misfits(errors, kept.states[held_out])
+        self.usual_misfit = float(misfits.mean())
         """Mean misfit of a held-out step."""
+        n_chunks = max(1, len(misfits) // CHUNK)
+        means = [chunk.mean() for chunk in np.array_split(misfits, n_chunks)]
+        self.high_misfit = float(np.quantile(means, 0.98))
+        """Mean misfit that few stretches of the reference exceed."""
         affine = self._affine(kept.states)
         self._n_affine = affine.shape[1]
         self._inverse_gram = np.linalg.inv(affine.T @ affine + RIDGE * np.eye(self._n_affine))
@@ -186,9 +195,15 @@ class Reference:
         misfit = self._misfit(next_states - self.predict(states, actions) - drift, reach)
         return misfit + self.is_modelled.sum() * np.log(reach), misfit
 
-    def misfits(self, residuals: Matrix) -> Floats:
-        """(m,) how badly residuals (m, d) fit, in nats."""
-        each = np.minimum(np.log1p((residuals / self.tolerance) ** 2), MAX_MISFIT)
+    def tolerances(self, states: Matrix) -> Matrix:
+        """(m, d) residuals that are usual in these states, or too small to matter."""
+        return np.asarray(self._least + self._local_noise.at(self._standardised(states)))
+
+    def misfits(self, residuals: Matrix, states: Matrix) -> Floats:
+        """(m,) how badly residuals (m, d) fit in these states, in nats."""
+        tolerances = self.tolerances(states)
+        each = np.minimum(np.log1p((residuals / tolerances) ** 2), MAX_MISFIT)
+        each += np.log(tolerances / self.tolerance)
         return np.asarray(each[:, self.is_modelled].sum(axis=1))
 
     def start_costs(self, observations: Matrix) -> Floats:
@@ -206,7 +221,8 @@ def _robust_fit(x: Matrix, y: Matrix) -> Matrix:
     weights = np.linalg.solve(x.T @ x + penalty, x.T @ y)
     for _ in range(N_ROUNDS):
         errors = y - x @ weights
-        scale = 1.48 * np.median(np.abs(errors), axis=0) + 1e-9
+        middle, outer = np.quantile(np.abs(errors), [0.5, 0.9], axis=0)
+        scale = np.maximum(1.48 * middle, outer / 1.645) + 1e-9
         for i in range(y.shape[1]):
             weighted = x / (1 + (errors[:, i] / (2 * scale[i])) ** 2)[:, None]
             weights[:, i] = np.linalg.solve(weighted.T @ x + penalty, weighted.T @ y[:, i])

@@ -21,6 +21,10 @@ N_ESTIMATES = 3
 MIN_STRENGTH = 1.0
 """Usual residuals that a shift by a standard deviation, or a scale of 1.25, must change."""
 MAX_SCALE = 10.0
+MIN_SHIFT = 0.1
+"""Standard deviations that a shift must have, to matter."""
+MIN_SCALE = 0.1
+"""Share by which a scale must differ from 1."""
 MAX_ENTRIES = 24
 """Observations that are suspected of being exchanged, shifted or scaled."""
 GAINS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
@@ -44,11 +48,15 @@ class Candidates:
         misfits = np.abs(judge.residuals(judge.identity)).mean(axis=0) / judge.reference.tolerance
         return sorted(modelled[np.argsort(-misfits[modelled], kind="stable")[:MAX_ENTRIES]].tolist())
 
-    def near(self, grounding: Grounding) -> list[Grounding]:
-        """The best candidates that differ from this grounding in one respect, the best first."""
+    def near(self, grounding: Grounding, with_numbers: bool) -> list[Grounding]:
+        """The best candidates that differ from this grounding in one respect, the best first.
+
+        `with_numbers`: also those with estimated shifts, scales, gains and offsets.
+        """
         found = [*self._actions(grounding), *self._delays(grounding)]
         found += self._best(list(self._sensor_structures(grounding)))
-        found += self._best(list(self._sensor_numbers(grounding)))
+        if with_numbers:
+            found += self._numbers_of_actions(grounding) + self._best(list(self._sensor_numbers(grounding)))
         found = [g for g in found if not g.is_same(grounding)]
         lengths = self._judge.lengths(found) if found else np.zeros(0)
         return [found[k] for k in np.argsort(lengths, kind="stable")]
@@ -64,11 +72,18 @@ class Candidates:
     def _actions(self, grounding: Grounding) -> list[Grounding]:
         if isinstance(grounding.actions, DiscreteMap):
             return [replace(grounding, actions=actions) for actions in self._assignments(grounding)]
-        actions = grounding.actions
-        found = self._best([replace(grounding, actions=each) for each in _structures(actions)], 2)
-        bases = [actions, *(g.actions for g in found[:1] if isinstance(g.actions, ContinuousMap))]
-        dimensions = product(bases, range(len(actions.gain)))
-        return [*found, *(self._refined_dimension(grounding, base, j) for base, j in dimensions)]
+        return self._best([replace(grounding, actions=each) for each in _structures(grounding.actions)], 2)
+
+    def _numbers_of_actions(self, grounding: Grounding) -> list[Grounding]:
+        if isinstance(grounding.actions, DiscreteMap):
+            return []
+        bases = [grounding.actions, *(g.actions for g in self._actions(grounding)[:1])]
+        return [
+            self._refined_dimension(grounding, base, j)
+            for base in bases
+            if isinstance(base, ContinuousMap)
+            for j in range(len(base.gain))
+        ]
 
     def _assignments(self, grounding: Grounding) -> Iterator[DiscreteMap]:
         """The cheapest permutations of discrete actions, and the cheapest map that may lose some."""
@@ -128,7 +143,8 @@ class Candidates:
                 return replace(grounding, sensors=sensors.with_entry(i, gain * scale, shift))
 
             for make, unit in ((shifted, float(reference.scale[i])), (scaled, 0.25)):
-                found = [make(by) for by in self._estimates(residuals, make(unit), unit)]
+                least = MIN_SHIFT * unit if make is shifted else MIN_SCALE
+                found = [make(by) for by in self._estimates(residuals, make(unit), unit) if abs(by) > least]
                 if make is shifted and len(starts):
                     usual = reference.starts.centre[i] * gain + shift
                     found.append(shifted(float(np.median(starts[:, sensors.source[i]]) - usual)))

@@ -92,7 +92,8 @@ class Judge:
             next_states = np.concatenate([g.sensors.original(e.next_states) for g in some])
             residuals = next_states - self.reference.predict(states, actions)
             for k, g in enumerate(some):
-                out[at + k] = self.reference.misfits(residuals[k * e.n : (k + 1) * e.n] * _zoom(g))
+                own = slice(k * e.n, (k + 1) * e.n)
+                out[at + k] = self.reference.misfits(residuals[own] * _zoom(g), states[own])
                 if g.delay and len(self._of_identity):
                     is_unknown = ~e.is_known[g.delay]
                     out[at + k, is_unknown] = self._of_identity[is_unknown]
@@ -144,7 +145,7 @@ class Judge:
             if e.n < MIN_STEPS_PER_WEIGHT * n_weights and slopes is not None:
                 continue
             left = self._left_over(residuals, effects, slopes, e.n >= MIN_STEPS_PER_WEIGHT * n_weights)
-            costs = np.minimum(self.reference.misfits(left * _zoom(grounding)), plain)
+            costs = np.minimum(self.reference.misfits(left * _zoom(grounding), states), plain)
             its_price = 0.5 * np.log(max(e.n, 2)) * n_weights * int(reference.is_modelled.sum())
             if costs.sum() + its_price < best.sum() + best_price:
                 best, best_price = costs, its_price

@@ -23,6 +23,8 @@ MIN_SHARE = 0.5
 """Share of what is unusual that exchanged or reversed entries must explain."""
 MIN_PARAMETER_SHARE = 0.8
 """The same for shifts, scales and gains, which resemble changed masses and forces."""
+SETTLED_SHARE = 0.9
+"""Share above which an estimated number needs no contest with nuisances, which estimate many."""
 MIN_STARTS = 3
 MIN_STEPS = 4
 """Steps with an action by which it is known."""
@@ -80,28 +82,28 @@ class Search:
 
     def _better_than(self, old: Grounding) -> Grounding | None:
         judge = self._judge
-        unusual = self._unusual(old)
-        if unusual < MIN_GAIN:
-            return None
-        candidates = self._candidates.near(old)
+        candidates = self._candidates.near(old, with_numbers=self._is_unusual(old))
         lengths = judge.lengths([old, *candidates[:N_TRIED]])
-        self._rivals = [g for g, length in zip(candidates, lengths[1:], strict=False) if length < lengths[1] + MIN_LEAD]
+        self._rivals = []
+        if len(candidates) and lengths[0] - lengths[1] > MIN_GAIN:
+            limit = lengths[1] + MIN_LEAD
+            self._rivals = [g for g, length in zip(candidates, lengths[1:], strict=False) if length < limit]
         for candidate, length in zip(candidates, lengths[1:].tolist(), strict=False):
             if lengths[0] - length < MIN_GAIN:
-                self._why_not = self._why_not or "no map of actions or sensors explains the change"
+                if self._is_unusual(old) and not self._why_not:
+                    self._why_not = "no map of actions or sensors explains the change"
                 break
             self._why_not = self._objection(old, candidate)
             if not self._why_not:
                 return candidate
         return None
 
-    def _unusual(self, grounding: Grounding) -> float:
-        """Nats of the evidence beyond what steps and starts usually cost."""
+    def _is_unusual(self, grounding: Grounding) -> bool:
+        """Whether steps or starts fit worse than they did before the change."""
         judge = self._judge
         steps, starts = judge.steps([grounding])[0], judge.starts([grounding])[0]
-        return float((steps - judge.reference.usual_misfit).sum()) + float(
-            np.maximum(starts - judge.usual_start, 0).sum()
-        )
+        by_starts = len(starts) >= MIN_STARTS and starts.mean() > 2 * judge.usual_start
+        return bool(by_starts or steps.mean() > judge.reference.high_misfit)
 
     def _objection(self, old: Grounding, new: Grounding) -> str:
         """Why the new grounding is not believed; empty: it is."""
@@ -116,9 +118,11 @@ class Search:
         if not (by_steps or by_starts):
             return "the steps so far do not tell"
         is_estimated = _n_parameters(new) > _n_parameters(old)
-        if is_estimated and self._share(before, after, start_before, start_after, new) < MIN_PARAMETER_SHARE:
+        share = self._share(before, after, start_before, start_after, new) if is_estimated else 0.0
+        if is_estimated and share < MIN_PARAMETER_SHARE:
             return "no map of actions or sensors explains enough of the change"
-        objection = self._objection_by_nuisances(old, new) if by_steps and not by_starts else ""
+        is_settled = by_starts or share > SETTLED_SHARE
+        objection = "" if is_settled else self._objection_by_nuisances(old, new)
         if objection and self._tentative is None and old.is_identity and not is_estimated:
             self._tentative = self._with_instead(new)
         return objection

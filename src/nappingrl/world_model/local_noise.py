@@ -1,0 +1,48 @@
+"""How large residuals usually are where: small at rest, large in a swing that the model only approximates."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Matrix = NDArray[np.float64]
+N_PLACES = 64
+N_NEIGHBOURS = 25
+MAX_STEPS = 2000
+"""Held-out steps that are used."""
+
+
+class LocalNoise(NamedTuple):
+    """Usual residuals at a few places of the state space; elsewhere those of the nearest place count."""
+
+    places: Matrix
+    """(places, q) standardised states."""
+    sizes: Matrix
+    """(places, d)"""
+
+    def at(self, states: Matrix) -> Matrix:
+        """(m, d) usual residuals at standardised states (m, q)."""
+        distances = (self.places**2).sum(axis=1) - 2 * states @ self.places.T
+        return np.asarray(self.sizes[distances.argmin(axis=1)])
+
+
+def find_local_noise(states: Matrix, errors: Matrix) -> LocalNoise:
+    """The noise of held-out errors (m, d) at standardised states (m, q)."""
+    some = np.linspace(0, len(states) - 1, min(len(states), MAX_STEPS)).astype(np.int64)
+    states, errors = states[some], np.abs(errors[some])
+    places = _spread_out(states)
+    distances = (states**2).sum(axis=1) - 2 * places @ states.T
+    n = min(N_NEIGHBOURS, len(states))
+    nearest = np.argpartition(distances, n - 1, axis=1)[:, :n]
+    middle, outer = np.quantile(errors[nearest], [0.5, 0.9], axis=1)
+    return LocalNoise(places, np.maximum(1.48 * middle, outer / 1.645))
+
+
+def _spread_out(states: Matrix) -> Matrix:
+    """A few of the states, each as far as possible from those before it."""
+    chosen = [int((states**2).sum(axis=1).argmin())]
+    distances = ((states - states[chosen[0]]) ** 2).sum(axis=1)
+    while len(chosen) < N_PLACES and distances.max() > 0:
+        chosen.append(int(distances.argmax()))
+        distances = np.minimum(distances, ((states - states[chosen[-1]]) ** 2).sum(axis=1))
+    return np.asarray(states[chosen])

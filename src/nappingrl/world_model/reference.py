@@ -147,7 +147,7 @@ class Reference:
             u = actions[:, 1 : 1 + len(self._encoding.low)]
             z = affine[:, :-1]
             hinges = [np.maximum(u - knot, 0.0) for knot in KNOTS] + [(u > knot).astype(np.float64) for knot in KNOTS]
-            parts = [affine, u, *hinges, (u[:, :, None] * z[:, None, :]).reshape(len(states), -1)]
+            parts = [affine, u, *hinges, POOLING * (u[:, :, None] * z[:, None, :]).reshape(len(states), -1)]
         if self._has_products:
             z = np.clip(affine[:, :-1], *self._limits)
             i, j = np.triu_indices(z.shape[1])

@@ -58,8 +58,8 @@ def test_discrete_actions_that_act_as_others_are_found(discrete: Reference, acts
 
 
 def test_a_lost_action_is_replaced_by_the_one_with_the_nearest_effect(discrete: Reference) -> None:
-    words = found(discrete, DISCRETE, act=lambda action: [0, 1, 0, 0][action])
-    assert words == "", "no action acts as 2 or 3, and nothing is nearer to them than 0, which they act as"
+    words = found(discrete, DISCRETE, act=lambda action: [1, 1, 2, 3][action])
+    assert words == "action 2 instead of action 0", "its push is the weakest of those that are left"
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ MIN_CORRECTION = 3.0
 MIN_T = 3.5
 MIN_SHARE = 0.5
 """Share of what is unusual that exchanged or reversed entries must explain."""
+CLEAR_LEAD, CLEAR_T = 100.0, 5.0
+"""Lead over nuisances, and its t statistic, beyond which that share does not matter: the reference may be poor."""
 MIN_PARAMETER_SHARE = 0.8
 """The same for shifts, scales and gains, which resemble changed masses and forces."""
 SETTLED_SHARE = 0.9
@@ -150,7 +152,8 @@ class Search:
         if lead < MIN_LEAD:
             return "a changed mass, force or wind explains the change as well"
         unusual = before.sum() + price_before - judge.reference.usual_misfit * len(before)
-        if gain + price_before - price_after < MIN_SHARE * unusual:
+        is_clear = lead > CLEAR_LEAD and t_statistic(before - after) > CLEAR_T
+        if not is_clear and gain + price_before - price_after < MIN_SHARE * unusual:
             return "no map of actions or sensors explains enough of the change"
         return ""
 

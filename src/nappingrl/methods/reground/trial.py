@@ -6,7 +6,7 @@ from typing import Annotated
 import numpy as np
 
 from nappingrl.methods.contexts import MAX_CONTEXTS
-from nappingrl.methods.reground.judge import MAX_REACH, Evidence, Judge, Matrix
+from nappingrl.methods.reground.judge import Evidence, Judge, Matrix
 from nappingrl.methods.reground.maps import MAX_DELAY, ContinuousMap, DiscreteMap, Grounding, SensorMap
 from nappingrl.methods.reground.search import MIN_GAIN, Search
 from nappingrl.snapshot import Expected, Sizes
@@ -23,13 +23,15 @@ N_SEARCHED_ENDS = 10
 MAX_STEPS = 300
 """Steps that are judged."""
 MIN_NEAR = 60
+NEAR_REACH = 1.5
+"""Steps from states that the reference knows well are preferred, if there are a few of them."""
 MAX_STARTS = 20
 N_PER_PROBE = 3
 """Steps for which an action is probed."""
 N_PER_TRY = 6
 """Steps for which a grounding is tried that is not established."""
 MAX_PROBES = 36
-"""Probed and tried steps, in all."""
+"""Probed and tried steps in the first episode; later a few more per episode, up to three times as many."""
 N_CONFIRMING = 60
 """Latest steps that must fit before a grounding is left alone."""
 CONFIRMED_SHARE = 0.25
@@ -204,7 +206,7 @@ class RegroundTrial:
             self.since, self.is_confirmed = self.n_steps, False
         self.grounding, self.why_not = finding.grounding, finding.why_not
         self.probes, self.tentative, self.n_tentative = [], None, 0
-        if self.n_probed >= MAX_PROBES:
+        if self.n_probed >= min(MAX_PROBES + N_PER_TRY * self.n_episodes, 3 * MAX_PROBES):
             return
         if finding.tentative is not None:
             self.tentative, self.n_tentative = finding.tentative, N_PER_TRY
@@ -228,9 +230,8 @@ class RegroundTrial:
         """The steps to judge: where the reference knows its way, half of them the latest."""
         if self.grounding is None or len(usable) <= MIN_NEAR:
             return usable
-        near = usable[reference.reach(self.grounding.sensors.original(current.states[usable])) <= MAX_REACH]
-        if len(near) < MIN_NEAR:
-            near = usable
+        reach = reference.reach(self.grounding.sensors.original(current.states[usable]))
+        near = usable[reach <= max(NEAR_REACH, float(np.partition(reach, MIN_NEAR - 1)[MIN_NEAR - 1]))]
         if len(near) <= MAX_STEPS:
             return near
         half = MAX_STEPS // 2

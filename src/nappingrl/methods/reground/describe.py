@@ -25,6 +25,9 @@ def _describe_discrete(actions: DiscreteMap, domain: DomainSpec) -> list[str]:
         between = "<->" if is_swap else "instead of"
         pair = (wanted, executed) if is_swap else (executed, wanted)
         words.append(f"{_name(pair[0], domain)} {between} {_name(pair[1], domain)}")
+    if not actions.is_permutation:
+        changed = [(b, w) for b, w in enumerate(actions.acts_as.tolist()) if b != w]
+        words += [f"{_name(b, domain)} acts as {_name(w, domain)}" for b, w in changed]
     return words
 
 

@@ -76,6 +76,7 @@ class Defaults:
     """What an experiment in a domain uses unless told otherwise."""
 
     agent: str = ""
+    method: str = "napping"
     novelty: str = ""
     score: str = ""
     detector: str = "given"

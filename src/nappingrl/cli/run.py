@@ -39,8 +39,8 @@ class Run:
     """Instead of a domain: id of any gymnasium environment, or module:id if that module registers it."""
     agent: str = ""
     """Name of a shipped agent, or the path of an SB3 .zip. Default: the domain's."""
-    method: str = "napping"
-    """Adaptation method; see `napping list`."""
+    method: str = ""
+    """Adaptation method; see `napping list`. Default: napping, or auto with --env."""
     novelty: str = ""
     """Name of a novelty, "all" (every novelty in turn), "none" (no change, as a control), or a description such as
     "gravity=20; force=5..7; action-delay=1", see docs/any-environment.md. Default: the domain's."""
@@ -82,11 +82,11 @@ class Run:
         spec = self.spec().complete()
         domain = spec.domain
         agent = load(spec.agent, domain)
-        out = self.out or new_run_folder(f"{re.sub(r'[^A-Za-z0-9.-]+', '-', domain)}-{agent.name}-{self.method}")
+        out = self.out or new_run_folder(f"{re.sub(r'[^A-Za-z0-9.-]+', '-', domain)}-{agent.name}-{spec.method}")
         command = argv.rebuild(replace(self, out=out, json=False, workers=0, executor="local", address=""))
         started = time.perf_counter()
         try:
-            with progress(f"{domain} {agent.name} {self.method}") as on_progress:
+            with progress(f"{domain} {agent.name} {spec.method}") as on_progress:
                 workers = self.workers or default_workers()
                 folder = run_into(out, spec, agent, workers, on_progress, command, self.executor, self.address)
         except KeyboardInterrupt:

@@ -131,6 +131,7 @@ def domain_from_env(env_id: str) -> DomainSpec:
         scores={score.name: score for score in (*energies, reward_score(), SURVIVE)},
         controllers={"energy": CONTROLLERS[env_id]} if env_id in CONTROLLERS else {},
         defaults=Defaults(
+            method="auto" if bare.observation_low.ndim == 1 else "napping",
             novelty="action-remap" if bare.n_actions else "action-scale",
             score="energy" if energies else "reward",
             options={"rule": "fallback", "space": "embedding"},

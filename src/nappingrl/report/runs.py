@@ -316,7 +316,7 @@ def _check_one_domain(runs: Sequence[tuple[str, str]]) -> None:
 
 
 def run(
-    domain: str, agent: str | Path | object = "", method: str = "napping", *, novelty: str = "", trials: int = 100,
+    domain: str, agent: str | Path | object = "", method: str = "", *, novelty: str = "", trials: int = 100,
     seed: int = 0, protocol: str = "paper", score: str = "", detector: str = "", guard: bool = False,
     strength: float = 1.0, options: Mapping[str, Any] = MappingProxyType({}), out: str | Path | None = None,
     workers: int = 1, executor: str = "local", address: str = "",
@@ -327,7 +327,8 @@ def run(
     Args:
         domain: Name of a domain, or the id of a gymnasium environment.
         agent: Name of a shipped or scripted agent, path of an SB3 .zip, or a live model; default: the domain's.
-        method: What is done with experience: napping, foresight, frozen, online, ...
+        method: What is done with experience: auto, napping, foresight, frozen, online, ...; default: napping, or auto
+            in a gymnasium environment.
         novelty: Name of a novelty, "all" (trials of each), "none", or a description; default: the domain's.
         trials: Trials per novelty.
         seed: All draws follow from it.

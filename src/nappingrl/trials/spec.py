@@ -33,11 +33,13 @@ class RunSpec(RunRecord):
         seed = check_whole("seed", self.seed, 0, MAX_SEED)
         phases(self.protocol)
         domain = find_domain(self.domain)
-        adaptation = self.adaptation.resolve(domain)
+        method = self.method or domain.defaults.method
+        adaptation = replace(self.adaptation, method=method).resolve(domain)
         agent = self.agent or domain.defaults.agent or next(iter(agent_names(self.domain)), "")
         full = replace(
             self,
             agent=agent,
+            method=method,
             novelty=self.novelty or domain.defaults.novelty or "none",
             protocol={"paper": domain.defaults.protocol, "return": RETURN}.get(self.protocol, self.protocol),
             score=adaptation.score,

@@ -23,7 +23,7 @@ class RunRecord:
 
     domain: Text
     agent: Text = ""
-    method: Text = "napping"
+    method: Text = ""
     novelty: Text = ""
     """A name, "all" (trials of each) or "none" (nothing changes: a control)."""
     trials: Annotated[int, Meta(ge=1, le=MAX_TRIALS)] = 100

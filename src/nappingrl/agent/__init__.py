@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.adaptation import Adaptation, AdaptationSpec, bare_domain
-from nappingrl.agent.arguments import check_sizes, path_of, resolve
+from nappingrl.agent.arguments import check_sizes, default_method, path_of, resolve
 from nappingrl.agent.calibration import Calibration, calibrate
 from nappingrl.agent.context_names import ContextNames
 from nappingrl.agent.environment import check_env, read_domain
@@ -46,7 +46,8 @@ class NappingAgent:
         model: a live SB3 model, the path of an SB3 zip, any `Agent`, or a shipped agent's name (with `domain`).
         domain: one of `napping list`, or the id of a gymnasium environment; brings defaults for everything else and
             the words of `explain`. Default: what the first environment tells that is given to `wrap`.
-        method: one of `napping list`.
+        method: one of `napping list`. Default: auto; napping if a score is given, or where observations are not one row
+            of numbers.
         score: the Eval: a `Score`, a name from the domain's table, or a function
             fn(obs, action, next_obs, reward, terminated) over batches. Default: the domain's, else the reward.
         detector: when to begin: a `Detector`, or a name: "given" (now), "residual", "rolling-mean", "never", ...
@@ -64,7 +65,7 @@ class NappingAgent:
         model: Any,
         *,
         domain: str | None = None,
-        method: str = "napping",
+        method: str | None = None,
         score: Score | Eval | str | None = None,
         detector: Detector | str | None = None,
         guard: bool = False,
@@ -81,6 +82,7 @@ class NappingAgent:
         elif isinstance(score, str):
             raise BadSpecError(f"score '{score}' is a name; names need domain=, else give a Score or a function")
         own_score, own_detector = as_score(score), detector if isinstance(detector, Detector) else None
+        method = method or default_method(self.domain, score)
         self._spec = spec = resolve(
             self.domain,
             AdaptationSpec(

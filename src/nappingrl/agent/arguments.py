@@ -13,6 +13,11 @@ from nappingrl.types import DomainSpec
 _ARGUMENTS = ("model", "domain", "method", "score", "detector", "guard", "n_envs", "seed")
 
 
+def default_method(domain: DomainSpec, score: object) -> str:
+    """The method where none is given."""
+    return "auto" if score is None and domain.observation_low.ndim == 1 else "napping"
+
+
 def resolve(domain: DomainSpec, spec: AdaptationSpec) -> AdaptationSpec:
     """The complete spec; a misspelt argument gets the nearest one."""
     options = {name for method in methods.names() for name in methods.get(method).options}

@@ -17,6 +17,7 @@ from nappingrl.methods.auto.candidates import CANDIDATES, CandidatesOption, make
 from nappingrl.methods.auto.usual import episode_returns, expected_returns, usual_returns
 from nappingrl.methods.base import Method, MethodInfo, Option
 from nappingrl.methods.contexts import MAX_CONTEXTS
+from nappingrl.methods.napping import Napping
 from nappingrl.snapshot import Expected, Sizes, flatten, unflatten
 from nappingrl.types import Actions, Decision, Flags, Floats, Keys, Observations, Rows, Transition, with_prefix
 
@@ -63,6 +64,7 @@ class Auto(Method):
     uses_memory = True
     options: ClassVar[Mapping[str, Option]] = {
         "candidates": CandidatesOption(",".join(CANDIDATES), "methods that compete, separated by commas"),
+        "max_regions": Napping.options["max_regions"],
     }
 
     def __init__(self, agent: Agent, info: MethodInfo, n: int) -> None:

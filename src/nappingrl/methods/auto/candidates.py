@@ -45,7 +45,8 @@ def make_candidates(names: str, agent: Agent, info: MethodInfo, n: int) -> tuple
         method_class: type[Method] = methods.get(name)
         score = reward_score() if method_class.takes_score else None
         try:
-            made[name] = method_class(agent, replace(info, score=score, options={}, oracle=None), n)
+            shared = {key: value for key, value in info.options.items() if key in method_class.options}
+            made[name] = method_class(agent, replace(info, score=score, options=shared, oracle=None), n)
         except (BadAgentError, BadSpecError) as error:  # such as continuous actions
             refused[name] = str(error)
     return made, refused

@@ -47,6 +47,7 @@ def make_candidates(names: str, agent: Agent, info: MethodInfo, n: int) -> tuple
         try:
             shared = {key: value for key, value in info.options.items() if key in method_class.options}
             made[name] = method_class(agent, replace(info, score=score, options=shared, oracle=None), n)
+            made[name].name = name
         except (BadAgentError, BadSpecError) as error:  # such as continuous actions
             refused[name] = str(error)
     return made, refused

@@ -248,11 +248,6 @@ class Auto(Method):
         return "" if self._acting(row) is None else self._names[int(self._episodes.player[row])]
 
     @override
-    def acting(self, row: int) -> str:
-        method = self._acting(row)
-        return "" if method is None else method.acting(row)
-
-    @override
     def is_certain(self, rows: Rows) -> Flags:
         return self._methods[self._default - 1].is_certain(rows) if self._default else super().is_certain(rows)
 

@@ -151,3 +151,10 @@ def test_it_says_why_it_translates_nothing(discrete: Reference) -> None:
     trial = reground(discrete, DISCRETE, World(DISCRETE, 1, drift=np.array([0.0, 0.0, 0.2, 0.0])).record(4))
     assert trial.why_not
     assert reground(discrete, DISCRETE, World(DISCRETE, 1).record(4)).why_not == ""
+
+
+def test_a_lost_sensor_is_reported(discrete: Reference) -> None:
+    current = World(DISCRETE, 1).record(4, show=lambda state: state * [1.0, 1.0, 0.0, 1.0])
+    trial = reground(discrete, DISCRETE, current)
+    assert trial.why_not == "v no longer changes, and a lost sensor cannot be translated"
+    assert not trial.is_translated

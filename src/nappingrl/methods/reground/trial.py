@@ -25,6 +25,8 @@ MAX_STEPS = 300
 MIN_NEAR = 60
 NEAR_REACH = 1.5
 """Steps from states that the reference knows well are preferred, if there are a few of them."""
+MIN_STUCK = 20
+"""Steps with the same number after which a sensor is stuck."""
 MAX_STARTS = 20
 N_PER_PROBE = 3
 """Steps for which an action is probed."""
@@ -196,6 +198,10 @@ class RegroundTrial:
         if len(usable) < FIRST_SEARCHES[0] // 2:
             self.why_not = "too few steps so far in the situation in which episodes begin"
             return
+        stuck = self._stuck(reference, current.states[usable])
+        if stuck:
+            self.why_not = f"{stuck} no longer changes, and a lost sensor cannot be translated"
+            return
         starts = np.array(self.starts) if self.starts else np.zeros((0, current.states.shape[1]))
         if not self.grounding.is_identity and self._is_fine(reference, current, usable, starts):
             self.is_confirmed = True
@@ -214,6 +220,13 @@ class RegroundTrial:
         elif finding.probe is not None:
             self.probes = [finding.probe] * N_PER_PROBE
             self.n_probed += N_PER_PROBE
+
+    def _stuck(self, reference: Reference, states: Matrix) -> str:
+        """The sensors that show the same number all the time, and did not before."""
+        if len(states) < MIN_STUCK:
+            return ""
+        is_stuck = reference.is_modelled & (np.ptp(states, axis=0) == 0)
+        return ", ".join(self.domain.names[i] for i in np.flatnonzero(is_stuck))
 
     def _is_fine(self, reference: Reference, current: Transitions, usable: Rows, starts: Matrix) -> bool:
         """Whether the latest steps under the grounding fit the reference as steps usually do."""

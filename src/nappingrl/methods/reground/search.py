@@ -25,6 +25,8 @@ CLEAR_LEAD, CLEAR_T = 100.0, 5.0
 """Lead over nuisances, and its t statistic, beyond which that share does not matter: the reference may be poor."""
 MIN_PARAMETER_SHARE = 0.8
 """The same for shifts, scales and gains, which resemble changed masses and forces."""
+MIN_PARAMETER_STEPS = 40
+"""Steps from which gains and offsets of actions are estimated: few steps show little of their range."""
 SETTLED_SHARE = 0.9
 """Share above which an estimated number needs no contest with nuisances, which estimate many."""
 MIN_STARTS = 3
@@ -123,6 +125,8 @@ class Search:
         share = self._share(before, after, start_before, start_after, new) if is_estimated else 0.0
         if is_estimated and share < MIN_PARAMETER_SHARE:
             return "no map of actions or sensors explains enough of the change"
+        if _n_action_parameters(new) > _n_action_parameters(old) and len(before) < MIN_PARAMETER_STEPS:
+            return "the steps so far do not tell"
         is_settled = by_starts or share > SETTLED_SHARE
         objection = "" if is_settled else self._objection_by_nuisances(old, new)
         if objection and self._tentative is None and old.is_identity and not is_estimated:
@@ -198,9 +202,12 @@ def _is_unanimous(gains: Floats) -> bool:
     return len(telling) >= MIN_TELLING and float((telling > 0).mean()) >= 0.9 and float(gains.sum()) > 3 * MIN_GAIN
 
 
+def _n_action_parameters(grounding: Grounding) -> int:
+    return grounding.actions.n_parameters if isinstance(grounding.actions, ContinuousMap) else 0
+
+
 def _n_parameters(grounding: Grounding) -> int:
-    of_actions = grounding.actions.n_parameters if isinstance(grounding.actions, ContinuousMap) else 0
-    return grounding.sensors.n_parameters + of_actions
+    return grounding.sensors.n_parameters + _n_action_parameters(grounding)
 
 
 def _is_like(a: Grounding, b: Grounding) -> bool:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from nappingrl.snapshot import MAX_EPISODE, Expected, flatten, restore_arrays, unflatten
 from nappingrl.types import DomainSpec, Flags, Rows, Transition, arrays_of
 from nappingrl.world_model.action_encoding import ActionEncoding
+from nappingrl.world_model.bounds import bounds
 from nappingrl.world_model.reference import Reference
 from nappingrl.world_model.transitions import TransitionBuffer, Transitions, encode
 
@@ -135,7 +136,7 @@ class TransitionMemory:
         if row not in self._references:
             before = self.before(row)
             is_possible = not Reference.why_not(before, self.encoding)
-            self._references[row] = Reference(before, self.encoding) if is_possible else None
+            self._references[row] = Reference(before, self.encoding, bounds(self.domain)) if is_possible else None
         return self._references[row]
 
     def why_not(self, row: int) -> str:

@@ -1,8 +1,7 @@
-"""The reference: how the world moved before the change, fitted so that outliers and contacts do not bend it.
+"""The reference: how the world moved before the change, a model in each mode with enough steps.
 
-The change of each observation is affine in the observations, separately for each discrete action, or with hinges of
-each continuous one; products of two observations join where they lower the held-out error. `cost` says how badly a step
-fits: the negative logarithm of a Cauchy density, up to a constant, summed over the observations.
+`costs` says how badly steps in the home mode fit: the negative logarithm of a Cauchy density, up to a constant, summed
+over the observations. `residuals` judges steps in every mode, for detection.
 """
 
 from typing import NamedTuple
@@ -10,35 +9,42 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nappingrl.types import Floats
+from nappingrl.types import Flags, Floats
 from nappingrl.world_model.action_encoding import ActionEncoding
+from nappingrl.world_model.bounds import rows_unclipped
+from nappingrl.world_model.local_model import (
+    MAX_TOLERANCE,
+    USUAL_LEVERAGE,
+    LocalModel,
+    Matrix,
+    design,
+    find_mode,
+    leverages,
+    write_residuals,
+)
 from nappingrl.world_model.local_noise import find_local_noise
-from nappingrl.world_model.modes import HomeMode, find_home_mode, first_steps
+from nappingrl.world_model.modes import HomeMode, find_modes, first_steps
+from nappingrl.world_model.robust_fit import MAX_FEATURES, HeldOut, affine_width, fit_mode
 from nappingrl.world_model.transitions import Transitions
 
-Matrix = NDArray[np.float64]
-RIDGE = 1e-2
-N_ROUNDS = 5
-"""Rounds of reweighting; Cauchy weights settle quickly."""
-N_BLOCKS = 8
-"""Every second block of this many is held out."""
-MAX_STEPS = 4000
-"""Steps that the reference is fitted to; more hardly change it."""
-MAX_FEATURES = 400
-KNOTS = (0.0, 0.5, -0.5)
-"""Of the hinges of a continuous action in [-1, 1]; engines have dead zones."""
+STEPS_PER_WEIGHT = 3
+MIN_STEPS = 50
+"""Steps that the model of a mode needs at least."""
 SPREAD_SHARE = 0.1
 """Differences between actions below this share do not matter."""
-POOLING = 0.005
-"""Scale of the slopes of single actions: rarely executed ones keep the slopes that all share."""
 TOLERATED_SHARE = 0.02
-"""Residuals below this share of the usual change do not matter."""
+"""Residuals below this share of the usual change do not matter to costs."""
 CHUNK = 32
 MAX_MISFIT = 4.0
 """The most that one observation adds to a step's misfit, about seven times the tolerance: outliers decide nothing."""
-USUAL_LEVERAGE = 3.0
 LEVERAGE_TOLERANCE = 0.02
 """How much larger residuals may be per multiple of the mean leverage, beyond the usual one."""
+MIN_UNCLIPPED = 0.3
+"""Bounds are ignored if fewer steps than this share keep off them."""
+MOVED = 10.0
+"""The residual, in usual ones, of an observation that moves and was constant in the reference."""
+N_TIES = 3
+"""An extreme value that comes this often exactly is a bound."""
 
 
 class Starts(NamedTuple):
@@ -52,70 +58,112 @@ class Starts(NamedTuple):
         return np.log1p(((observations - self.centre) / self.scale) ** 2)
 
 
+class Judged(NamedTuple):
+    """Steps of the reference as models judge them that were not fitted to their episodes."""
+
+    residuals: Matrix
+    """(m, d) in usual ones; 0 where a step is not judged."""
+    mode: NDArray[np.int64]
+    """(m,) -1 where a step is not judged."""
+    actions: Matrix
+    episodes: NDArray[np.int64]
+
+
 class Reference:
     """A model of the world before the change."""
 
-    def __init__(self, transitions: Transitions, encoding: ActionEncoding) -> None:
+    def __init__(
+        self, transitions: Transitions, encoding: ActionEncoding, bounds: tuple[Floats, Floats] | None = None
+    ) -> None:
         self._encoding = encoding
-        self.home: HomeMode = find_home_mode(transitions)
+        self._bounds = _find_bounds(transitions, bounds)
+        self._modes = find_modes(transitions)
+        self.home: HomeMode = self._modes[0]
         self.is_modelled = ~self.home.is_flag
-        kept = transitions.at(np.flatnonzero(self.home.keeps(transitions)))
-        kept = kept.at(slice(None, None, max(1, kept.n // MAX_STEPS)))
-        self.n_steps = kept.n
-        self.centre = kept.states.mean(axis=0)
-        self.scale = kept.states.std(axis=0) + 1e-9
-        self._limits = np.quantile(self._standardised(kept.states), [0.0, 1.0], axis=0)
-        change = kept.next_states - kept.states
-        held_out = np.arange(kept.n) * N_BLOCKS // kept.n % 2 == 1
-        self._has_products = False
-        errors = self._held_out_errors(kept, change, held_out)
-        self._has_products = True
-        with_products = self._held_out_errors(kept, change, held_out)
-        if _median_log(with_products, self.is_modelled) < _median_log(errors, self.is_modelled) - 0.05:
-            errors = with_products
-        else:
-            self._has_products = False
-        self._weights = _robust_fit(self._features(kept.states, kept.actions), change)
-        self.spread = self._spread(kept)
-        self.usual = 1.48 * np.median(np.abs(errors), axis=0) + 1e-3 * change.std(axis=0) + 1e-9
-        self.usual += SPREAD_SHARE * self.spread
-        self._local_noise = find_local_noise(self._standardised(kept.states[held_out]), errors)
-        self._least = TOLERATED_SHARE * change.std(axis=0) + SPREAD_SHARE * self.spread + 1e-9
-        self.tolerance = np.exp(np.log(self.tolerances(kept.states[held_out])).mean(axis=0))
-        """(d,) on average."""
-        misfits = self.misfits(errors, kept.states[held_out])
-        self.usual_misfit = float(misfits.mean())
-        """Mean misfit of a held-out step."""
-        n_chunks = max(1, len(misfits) // CHUNK)
-        means = [chunk.mean() for chunk in np.array_split(misfits, n_chunks)]
-        self.high_misfit = float(np.quantile(means, 0.98))
-        """Mean misfit that few stretches of the reference exceed."""
-        affine = self._affine(kept.states)
-        self._n_affine = affine.shape[1]
-        self._inverse_gram = np.linalg.inv(affine.T @ affine + RIDGE * np.eye(self._n_affine))
-        self.usual_cost = float(self._misfit(errors, self.reach(kept.states[held_out])).mean())
-        """Mean cost of a held-out step, without the part of its reach."""
+        d = transitions.states.shape[1]
+        self._clips = np.ones(d, np.bool_)
+        self._clips &= self._is_unclipped(transitions.next_states).mean() > MIN_UNCLIPPED
+        self._prepare_judging(transitions)
+        n_needed = _n_needed(int(self.is_modelled.sum()), encoding)
+        self._models: list[LocalModel | None] = []
+        residuals, modes = np.zeros((transitions.n, d)), np.full(transitions.n, -1)
+        usable = self._is_unclipped(transitions.next_states)
+        for mode in self._modes:
+            where = np.flatnonzero(mode.keeps(transitions) & usable)
+            if len(where) < n_needed and mode is not self.home:
+                self._models.append(None)
+                continue
+            like = self.model.features if self._models else None
+            model, held_out = fit_mode(transitions.at(where), self.is_modelled, encoding, like)
+            self._models.append(model)
+            modes[where] = len(self._models) - 1
+            at = where[:, None], model.features.entries
+            residuals[at] = _in_usual_ones(model, held_out, transitions.at(where))
+            if mode is self.home:
+                self._prepare_costs(transitions.at(where), model, held_out)
+        self.held_out: Judged | None = Judged(residuals, modes, transitions.actions, transitions.episodes)
+        """Until it is no longer needed."""
+        self.main = int(np.bincount(modes[modes >= 0]).argmax()) if (modes >= 0).any() else 0
+        """The mode with the most steps."""
         starts = transitions.states[first_steps(transitions)]
         centre = np.median(starts, axis=0)
         scale = 1.48 * np.median(np.abs(starts - centre), axis=0) + 0.02 * self.scale + 1e-9
         self.starts = Starts(centre, 2 * scale)
         self.usual_start_cost = float(self.start_costs(starts).mean())
 
+    def _prepare_judging(self, transitions: Transitions) -> None:
+        """Arrays that the kernels take."""
+        is_constant = (np.ptp(transitions.states, axis=0) < 1e-6) & (np.ptp(transitions.next_states, axis=0) < 1e-6)
+        self._constants = np.flatnonzero(is_constant)
+        self._flags = np.flatnonzero(self.home.is_flag & ~is_constant)
+        values = np.array([mode.values for mode in self._modes]).reshape(len(self._modes), -1)
+        self._values = np.ascontiguousarray(values[:, ~is_constant[self.home.is_flag]])
+        with np.errstate(invalid="ignore"):
+            span = self._bounds[1] - self._bounds[0]
+        margin = 1e-6 * np.where(np.isfinite(span), span, 1.0)
+        self._low = np.where(self._clips, self._bounds[0] + margin, -np.inf)
+        self._high = np.where(self._clips, self._bounds[1] - margin, np.inf)
+        self._found = np.empty((1, int(self.is_modelled.sum())))
+
+    def _prepare_costs(self, kept: Transitions, model: LocalModel, held_out: HeldOut) -> None:
+        self.n_steps = kept.n
+        self.centre, self.scale = kept.states.mean(axis=0), kept.states.std(axis=0) + 1e-9
+        self.spread = self._spread(kept)
+        self.usual = 1e-9 + SPREAD_SHARE * self.spread
+        noise = np.where(np.isfinite(model.noise), model.noise, 0.0)
+        self.usual[model.features.entries] += noise.max(axis=0)
+        errors = np.zeros_like(kept.states)
+        errors[:, model.features.entries] = held_out.errors
+        self.usual_cost = float(self._misfit(errors, self.reach(kept.states)).mean())
+        """Mean cost of a held-out step, without the part of its reach."""
+        self._local_noise = find_local_noise(self._standardised(kept.states), errors)
+        change = (kept.next_states - kept.states).std(axis=0)
+        self._least = TOLERATED_SHARE * change + SPREAD_SHARE * self.spread + 1e-9
+        self.tolerance = np.exp(np.log(self.tolerances(kept.states)).mean(axis=0))
+        """(d,) on average."""
+        misfits = self.misfits(errors, kept.states)
+        self.usual_misfit = float(misfits.mean())
+        """Mean misfit of a held-out step."""
+        means = [chunk.mean() for chunk in np.array_split(misfits, max(1, len(misfits) // CHUNK))]
+        self.high_misfit = float(np.quantile(means, 0.98))
+        """Mean misfit that few stretches of the reference exceed."""
+
+    def _standardised(self, states: Matrix) -> Matrix:
+        return np.asarray(((states - self.centre) / self.scale)[:, self.is_modelled])
+
     @classmethod
     def why_not(cls, transitions: Transitions, encoding: ActionEncoding) -> str:
         """Why these transitions are too few to fit a model, in words; empty: they are enough."""
         if transitions.n < 1:
             return "no step was recorded before the change"
-        home = find_home_mode(transitions)
+        home = find_modes(transitions)[0]
         d = int((~home.is_flag).sum())
         if d == 0:
             return "no observation takes more than a few values"
-        width = (
-            (d + 1) * encoding.n_actions if encoding.n_actions else d + 1 + len(encoding.low) * (1 + 2 * len(KNOTS) + d)
-        )
-        n_steps, n_needed = int(home.keeps(transitions).sum()), 3 * width
+        width = affine_width(d, encoding)
         if width > MAX_FEATURES:
             return f"a model would have {width} weights per observation; at most {MAX_FEATURES} are fitted"
+        n_steps, n_needed = int(home.keeps(transitions).sum()), _n_needed(d, encoding)
         return "" if n_steps >= n_needed else f"{n_steps} usable steps were recorded before the change, of {n_needed}"
 
     @classmethod
@@ -123,36 +171,8 @@ class Reference:
         """Whether there are enough steps in the home mode."""
         return not cls.why_not(transitions, encoding)
 
-    def _held_out_errors(self, kept: Transitions, change: Matrix, held_out: NDArray[np.bool_]) -> Matrix:
-        x = self._features(kept.states, kept.actions)
-        if 2 * x.shape[1] > (~held_out).sum() or x.shape[1] > MAX_FEATURES:
-            return np.full((int(held_out.sum()), change.shape[1]), np.inf)
-        return np.asarray(change[held_out] - x[held_out] @ _robust_fit(x[~held_out], change[~held_out]))
-
-    # ------------------------------------------------------------------------------------------------- features
-
-    def _standardised(self, states: Matrix) -> Matrix:
-        return np.asarray(((states - self.centre) / self.scale)[:, self.is_modelled])
-
-    def _affine(self, states: Matrix) -> Matrix:
-        z = self._standardised(states)
-        return np.column_stack([z, np.ones(len(z))])
-
-    def _features(self, states: Matrix, actions: Matrix) -> Matrix:
-        affine = self._affine(states)
-        if not self._encoding.is_continuous:
-            z = affine[:, :-1]
-            parts = [z, actions, POOLING * (actions[:, :, None] * z[:, None, :]).reshape(len(states), -1)]
-        else:
-            u = actions[:, 1 : 1 + len(self._encoding.low)]
-            z = affine[:, :-1]
-            hinges = [np.maximum(u - knot, 0.0) for knot in KNOTS] + [(u > knot).astype(np.float64) for knot in KNOTS]
-            parts = [affine, u, *hinges, POOLING * (u[:, :, None] * z[:, None, :]).reshape(len(states), -1)]
-        if self._has_products:
-            z = np.clip(affine[:, :-1], *self._limits)
-            i, j = np.triu_indices(z.shape[1])
-            parts.append(z[:, i] * z[:, j])
-        return np.hstack(parts)
+    def _is_unclipped(self, observations: Matrix) -> Flags:
+        return rows_unclipped(observations, *self._bounds, self._clips)
 
     def _spread(self, kept: Transitions) -> Floats:
         """(d,) how far apart the predictions for different actions are."""
@@ -171,16 +191,24 @@ class Reference:
             spreads.append(np.abs(ends[1] - ends[0]).mean(axis=0) / 2)
         return np.asarray(np.max(spreads, axis=0))
 
-    # ------------------------------------------------------------------------------------------------- judging
+    # ------------------------------------------------------------------------------------------------- home mode
+
+    @property
+    def model(self) -> LocalModel:
+        """The model of the home mode."""
+        model = self._models[0]
+        assert model is not None
+        return model
 
     def predict(self, states: Matrix, actions: Matrix) -> Matrix:
         """(m, d) where steps with encoded actions would have led."""
-        return np.asarray(states + self._features(states, actions) @ self._weights)
+        model, predicted = self.model, np.array(states, np.float64)
+        predicted[:, model.features.entries] += design(model.features, states, actions) @ model.weights
+        return predicted
 
     def reach(self, states: Matrix) -> Floats:
         """(m,) tolerance of residuals: 1 where the reference knows its way, more in states far from it."""
-        affine = self._affine(states)
-        leverage = ((affine @ self._inverse_gram) * affine).sum(axis=1) * self.n_steps / self._n_affine
+        leverage = leverages(self.model.features, self.model.inverse_gram, states)
         return np.asarray(1 + LEVERAGE_TOLERANCE * np.maximum(leverage - USUAL_LEVERAGE, 0.0))
 
     def _misfit(self, residuals: Matrix, reach: Floats) -> Floats:
@@ -210,20 +238,69 @@ class Reference:
         """(m,) how unusual initial observations are."""
         return np.asarray(self.starts.cost(observations)[:, self.is_modelled].sum(axis=1))
 
+    def corrected(self, steps: Transitions, ridge: float, n_needed: int) -> Matrix | None:
+        """The home mode's weights, corrected by steps of another world; None: fewer than `n_needed` are usable."""
+        steps = steps.at(self.home.keeps(steps) & self._is_unclipped(steps.next_states))
+        if steps.n < n_needed:
+            return None
+        model = self.model
+        x = design(model.features, steps.states, steps.actions)
+        residuals = (steps.next_states - steps.states)[:, model.features.entries] - x @ model.weights
+        return np.asarray(model.weights + np.linalg.solve(x.T @ x + ridge * np.eye(x.shape[1]), x.T @ residuals))
 
-def _median_log(errors: Matrix, which: NDArray[np.bool_]) -> float:
-    return float(np.log(np.median(np.abs(errors[:, which]), axis=0) + 1e-9).mean())
+    # ------------------------------------------------------------------------------------------------- all modes
+
+    def judge(self, states: Matrix, actions: Matrix, next_states: Matrix, at: int, out: Matrix) -> int:
+        """Write the residuals of the step at an index into the same row of `out`; returns its mode, -1: not judged."""
+        if len(self._constants):
+            moved = np.abs((next_states[at] - states[at])[self._constants]) > 1e-6
+            out[at, self._constants] = MOVED * moved
+        mode = find_mode(self._flags, self._values, self._low, self._high, states[at], next_states[at])
+        if mode < 0 or (model := self._models[mode]) is None:
+            return -1
+        found = self._found
+        row = slice(at, at + 1)
+        write_residuals(model, model.weights, states[row], actions[row], next_states[row], found)
+        out[at, model.features.entries] = found[0]
+        return int(mode)
+
+    def residuals(self, steps: Transitions, weights: Matrix | None = None) -> tuple[Matrix, Flags]:
+        """(m, d) residuals in usual ones, and which steps are judged: those within a modelled mode and off all bounds.
+
+        `weights` take the place of the home mode's.
+        """
+        out, is_judged = np.zeros(steps.states.shape), np.zeros(steps.n, np.bool_)
+        usable = self._is_unclipped(steps.next_states) & ~steps.terminated
+        for mode, model in zip(self._modes, self._models, strict=True):
+            if model is None or not usable.any():
+                continue
+            where = np.flatnonzero(usable & mode.contains(steps.states) & mode.contains(steps.next_states))
+            if len(where):
+                found = np.empty((len(where), len(model.features.entries)))
+                own = weights if weights is not None and mode is self.home else model.weights
+                at = steps.at(where)
+                write_residuals(model, own, at.states, at.actions, at.next_states, found)
+                out[where[:, None], model.features.entries] = found
+                is_judged[where] = True
+        return out, is_judged
 
 
-def _robust_fit(x: Matrix, y: Matrix) -> Matrix:
-    """Weights (features, outputs) by ridge regression, reweighted so that outliers count little."""
-    penalty = RIDGE * np.eye(x.shape[1])
-    weights = np.linalg.solve(x.T @ x + penalty, x.T @ y)
-    for _ in range(N_ROUNDS):
-        errors = y - x @ weights
-        middle, outer = np.quantile(np.abs(errors), [0.5, 0.9], axis=0)
-        scale = np.maximum(1.48 * middle, outer / 1.645) + 1e-9
-        for i in range(y.shape[1]):
-            weighted = x / (1 + (errors[:, i] / (2 * scale[i])) ** 2)[:, None]
-            weights[:, i] = np.linalg.solve(weighted.T @ x + penalty, weighted.T @ y[:, i])
-    return np.asarray(weights, np.float64)
+def _n_needed(n_entries: int, encoding: ActionEncoding) -> int:
+    return max(MIN_STEPS, STEPS_PER_WEIGHT * affine_width(n_entries, encoding))
+
+
+def _in_usual_ones(model: LocalModel, held_out: HeldOut, steps: Transitions) -> Matrix:
+    excess = np.maximum(held_out.leverages - USUAL_LEVERAGE, 0.0)[:, None]
+    rows = steps.actions.argmax(axis=1) if model.features.n_actions else np.zeros(steps.n, np.int64)
+    return np.asarray(held_out.errors / (model.noise[rows] * np.minimum(1 + model.bend * excess, MAX_TOLERANCE)))
+
+
+def _find_bounds(transitions: Transitions, known: tuple[Floats, Floats] | None) -> tuple[Floats, Floats]:
+    """Bounds that clip observations: those of the space, else extreme values that come several times exactly."""
+    states = transitions.next_states
+    low, high = states.min(axis=0), states.max(axis=0)
+    low = np.where((states == low).sum(axis=0) >= N_TIES, low, -np.inf)
+    high = np.where((states == high).sum(axis=0) >= N_TIES, high, np.inf)
+    if known is not None:
+        low, high = (np.where(np.isfinite(a), a, b) for a, b in zip(known, (low, high), strict=True))
+    return low, high

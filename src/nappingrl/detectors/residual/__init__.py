@@ -1,9 +1,10 @@
 """Novelty by one-step prediction: steps no longer lead where a model of the original world predicts.
 
-The model is calibrated on the episodes before the novelty. Two tests raise an alarm, each with a limit that an episode
-of the unchanged world exceeds with probability `false_alarms`: `Surprise` judges single steps, `Drift` sums up small
-residuals over an episode. `Recognition` tells which context the trial is in after an alarm, and when the original one
-is back (after an alarm by drift: once a whole episode drifts no more than usual).
+The model, a `Reference`, is fitted to the episodes before the novelty, which the adaptation stores for detector and
+methods. Three tests raise an alarm, each calibrated on those episodes as models predict them that were not fitted to
+them: `Surprise` judges the largest residuals among the latest steps, `Drift` compares whole episodes, and `Starts`
+looks at initial observations. `Recognition` tells which context the trial is in after an alarm, and when the original
+one is back.
 """
 
 from collections.abc import Mapping
@@ -13,51 +14,56 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
+from nappingrl.agents.base import Agent
 from nappingrl.detectors.base import Detector
+from nappingrl.detectors.residual.blame import Blame
 from nappingrl.detectors.residual.config import ResidualConfig
 from nappingrl.detectors.residual.drift import Drift
-from nappingrl.detectors.residual.model import ORIGINAL, ResidualModels
 from nappingrl.detectors.residual.recognition import Recognition
+from nappingrl.detectors.residual.starts import Starts
 from nappingrl.detectors.residual.surprise import Surprise
 from nappingrl.errors import BadSpecError
-from nappingrl.snapshot import MAX_EPISODE, Expected, flatten, restore_arrays, unflatten
-from nappingrl.types import DomainSpec, Flags, Floats, Rows, Transition, arrays_of
-from nappingrl.world_model.action_encoding import ActionEncoding
-from nappingrl.world_model.transitions import TransitionBuffer, Transitions, encode
+from nappingrl.snapshot import MAX_EPISODE, Expected, restore_arrays
+from nappingrl.types import DomainSpec, Flags, Floats, Rows, Transition, arrays_of, with_prefix
+from nappingrl.world_model.memory import TransitionMemory
+from nappingrl.world_model.modes import first_steps
+from nappingrl.world_model.transitions import Transitions
 
 __all__ = ["Residual", "ResidualConfig"]
 
+SURPRISE, DRIFT, STARTS = 1, 2, 3
+
 
 class Residual(Detector):
-    """Alarms when steps of an episode are more surprising, or drift more, than in the unchanged world."""
+    """Alarms when steps, episodes or their beginnings are not as they were in the unchanged world."""
 
     needs_domain = True
+    uses_memory = True
     saved: ClassVar[Mapping[str, Expected]] = {
         **Detector.saved, "_first_episode": Expected(low=-MAX_EPISODE, high=MAX_EPISODE),
-        "_episode": Expected(low=-MAX_EPISODE, high=MAX_EPISODE), "_changed": Expected(low=0),
+        "_episode": Expected(low=-MAX_EPISODE, high=MAX_EPISODE), "_cause": Expected(low=0, high=STARTS),
     }  # fmt: skip
 
     def __init__(self, n: int, domain: DomainSpec, config: ResidualConfig | None = None) -> None:
         super().__init__(n)
         self.domain, self.config = domain, config or ResidualConfig()
-        d = self.config.check_size("detector 'residual'", domain, "use detector 'ks' or 'cusum'")
+        d = _check_size(domain, self.config)
         if not 0 < self.config.false_alarms < 0.1:
             raise BadSpecError(
                 f"false_alarms={self.config.false_alarms} given; allowed: a probability per episode in (0, 0.1)"
             )
-        self._encoding = ActionEncoding(domain)
-        size = self._encoding.size
-        self._buffer = TransitionBuffer(n, d, size, self.config.max_transitions)
-        """The calibration's transitions, later those of the changed world."""
-        self.models = ResidualModels(n, domain, size, self.config)
+        self.memory = TransitionMemory(n, domain)
+        self._fills_memory = True
+        size = self.memory.encoding.size
         self.surprise = Surprise(n, self.config)
         self.drift = Drift(n, d, size, self.config)
-        self.recognition = Recognition(n, self.models, size)
-        self._is_calibrated, self._is_drift = np.zeros((2, n), np.bool_)
-        """_is_drift: whether the last alarm was by drift."""
+        self.starts = Starts(n, d, self.config)
+        self.recognition = Recognition(n, self.config)
+        self.blame = Blame(n, domain)
+        self._is_calibrated = np.zeros(n, np.bool_)
+        self._cause = np.zeros(n, np.int64)
+        """The test that raised the last alarm."""
         self._first_episode, self._episode = np.zeros((2, n), np.int64)
-        self._changed = np.zeros((n, d))
-        """How much each observation has contributed to alarms."""
 
     @override
     @classmethod
@@ -65,14 +71,18 @@ class Residual(Detector):
         return cls(n, domain)
 
     @override
+    def connect(self, memory: TransitionMemory, agent: Agent) -> None:
+        self.memory, self._fills_memory = memory, False
+
+    @override
     def start(self, rows: Rows, episode: int) -> None:
         super().start(rows, episode)
-        self._buffer.clear(rows)
-        for part in (self.surprise, self.drift, self.recognition):
+        if self._fills_memory:
+            self.memory.start(rows)
+        for part in (self.surprise, self.drift, self.starts, self.recognition, self.blame):
             part.start(rows)
-        self._is_calibrated[rows] = False
+        self._is_calibrated[rows], self._cause[rows] = False, 0
         self._first_episode[rows] = self._episode[rows] = episode
-        self._changed[rows] = 0.0
 
     def is_calibrated(self, rows: Rows) -> Flags:
         """Where it watches."""
@@ -81,115 +91,186 @@ class Residual(Detector):
 
     @override
     def step(self, rows: Rows, transition: Transition) -> None:
-        steps = encode(transition, self._encoding, self._episode[rows])
+        before = self.context[rows].copy()
+        if self._fills_memory:
+            self.memory.add(rows, transition, before > 0)
+        steps = self.memory.latest
+        assert steps is not None
         is_calibrated = self._is_calibrated[rows]
-        self._buffer.add(rows, steps, ~is_calibrated | (self.context[rows] > 0))
         if is_calibrated.all():
             self._judge(rows, steps)
         elif is_calibrated.any():
             self._judge(rows[is_calibrated], steps.at(is_calibrated))
+        self.starts.is_first[rows] = False
+        if self._fills_memory:
+            self._tell_memory(rows, before)
+
+    def _tell_memory(self, rows: Rows, before: Rows) -> None:
+        changed = self.context[rows] != before
+        if changed.any():
+            self.memory.enter(rows[changed], self.context[rows[changed]])
 
     def _judge(self, rows: Rows, steps: Transitions) -> None:
         """Raise alarms, and notice when the original world is back."""
-        self.recognition.recent.add(rows, steps)
-        residuals = self.models.residuals(rows, ORIGINAL, steps)
-        self._blame(rows, *self.drift.update(rows, residuals, steps.actions))
+        residuals, is_judged, is_main = self._residuals(rows, steps)
         sizes = np.abs(residuals)
         largest = sizes.max(axis=1)
         is_beyond = self.surprise.update(rows, largest)
-        self._blame(rows, sizes, is_beyond[:, None] & (sizes > self.surprise.limit[rows, None]))
-        is_informative = is_beyond | ((largest > 0) & self.models.is_in_range(rows, steps.states))
-        self.recognition.count(rows, is_beyond, is_informative)
+        if is_beyond.any():
+            self.blame.add(rows, sizes * (sizes > self.surprise.limit[rows, None]), steps.actions)
+        self.recognition.count(rows, is_beyond, is_judged)
         is_away = self.context[rows] > 0
-        is_surprise, is_drift = self.surprise.is_alarm(rows), self.drift.is_alarm(rows)
-        self._is_drift[rows[~is_away]] = (is_drift & ~is_surprise)[~is_away]
-        for row in rows[~is_away & (is_drift | is_surprise)].tolist():
-            self.context[row] = self.recognition.identify(row)
+        if not is_away.all():
+            self._raise(rows, ~is_away & self.surprise.is_alarm(rows), SURPRISE)
         if is_away.any():
-            is_back = self.recognition.is_back(rows, is_away, is_beyond)
-            for row in rows[is_back & ~self._is_drift[rows]].tolist():
+            is_back = self.recognition.is_back(rows, is_away, is_beyond) & (self._cause[rows] == SURPRISE)
+            for row in rows[is_back].tolist():
                 self._come_back(row, int(self.recognition.calm[row]))
+        deviations = self.drift.update(rows, np.where(is_main[:, None], residuals, 0.0), steps.actions)
+        is_drift = self.drift.is_alarm(rows, deviations) & (self.context[rows] == 0)
+        if is_drift.any():
+            self._raise_drift(rows[is_drift], deviations[is_drift])
+        is_first = self.starts.is_first[rows]
+        if is_first.any():
+            self._judge_starts(rows[is_first], steps.states[is_first].astype(np.float64))
 
-    def _blame(self, rows: Rows, amounts: NDArray[np.float64], where: NDArray[np.bool_]) -> None:
-        """Add to what each observation has contributed to alarms."""
-        if where.any():
-            self._changed[rows] += np.where(where, amounts, 0.0)
+    def _residuals(self, rows: Rows, steps: Transitions) -> tuple[NDArray[np.float64], Flags, Flags]:
+        """(m, d) residuals of one step of each row, in usual ones; which are judged, and which are in the main mode."""
+        out, is_judged, is_main = np.zeros(steps.states.shape), *np.zeros((2, len(rows)), np.bool_)
+        states, next_states = steps.states.astype(np.float64), steps.next_states.astype(np.float64)
+        for m, row in enumerate(rows.tolist()):
+            reference = self.memory.reference(row)
+            if reference is not None and not steps.terminated[m]:
+                mode = reference.judge(states, steps.actions, next_states, m, out)
+                is_judged[m], is_main[m] = mode >= 0, mode == reference.main
+        return out, is_judged, is_main
+
+    def _raise(self, rows: Rows, where: Flags, cause: int) -> None:
+        """Alarm in some rows."""
+        for row in rows[where].tolist():
+            reference = self.memory.reference(row)
+            assert reference is not None
+            self.context[row] = self.recognition.identify(row, reference, self.memory.current(row))
+            self._cause[row] = cause
+        self.drift.reset(rows[where], is_alarm=True)
+
+    def _raise_drift(self, rows: Rows, evidence: NDArray[np.float64]) -> None:
+        self.blame.add_drift(rows, evidence)
+        self._raise(rows, np.ones(len(rows), np.bool_), DRIFT)
+
+    def _judge_starts(self, rows: Rows, observations: NDArray[np.float64]) -> None:
+        is_alarm = self.starts.judge(rows, observations) & (self.context[rows] == 0)
+        if is_alarm.any():
+            self.blame.add(rows[is_alarm], self.starts.evidence(rows[is_alarm]))
+            self._raise(rows, is_alarm, STARTS)
 
     def _come_back(self, row: int, n_calm: int) -> None:
         """The original world is back since `n_calm` steps: model the context that is left."""
-        transitions = self._buffer.read(row)
+        transitions, reference = self.memory.current(row), self.memory.reference(row)
+        assert reference is not None
         transitions = transitions.at(slice(0, max(0, transitions.n - n_calm)))
-        self.recognition.learn(row, int(self.context[row]), transitions)
-        self._buffer.clear(np.array([row]))
+        self.recognition.learn(row, int(self.context[row]), reference, transitions)
         self.surprise.forget_episode(np.array([row]))
+        self.drift.reset(np.array([row]), is_alarm=False)
         self.context[row] = 0
 
     @override
     def end_episode(self, rows: Rows, returns: Floats, next_episodes: Rows) -> None:
-        is_calm = (self.surprise.n_beyond[rows] == 0) & self.drift.is_usual(rows)
-        for row in rows[(self.context[rows] > 0) & self._is_drift[rows] & is_calm].tolist():
-            self._come_back(row, int((self._buffer.read(row).episodes == self._episode[row]).sum()))
-        self.discard_episode(rows)
+        before = self.context[rows].copy()
+        calibrated = rows[self._is_calibrated[rows]]
+        if len(calibrated):
+            is_drift = self.drift.end_episode(calibrated) & (self.context[calibrated] == 0)
+            self._raise_drift(calibrated[is_drift], self.drift.evidence(calibrated[is_drift]))
+        self._return_after_episodes(rows[before > 0])
         self._episode[rows] = next_episodes
         first, n_episodes = self._first_episode[rows], self.config.n_calibration_episodes
         is_due = np.where(first < 0, next_episodes >= 0, next_episodes - first >= n_episodes)
+        is_due |= self.memory.is_sealed(rows)
         for row in rows[is_due & ~self._is_calibrated[rows]].tolist():
             self._calibrate(row)
+        if self._fills_memory:
+            self._tell_memory(rows, before)
+            self.memory.end_episode(rows)
+        self._forget_episode(rows)
+
+    def _return_after_episodes(self, rows: Rows) -> None:
+        """Alarms by drift or by starts end when a whole episode is as usual."""
+        is_calm = self.surprise.is_calm(rows)
+        by_drift = (self._cause[rows] == DRIFT) & self.drift.is_usual(rows)
+        by_starts = (self._cause[rows] == STARTS) & self.starts.is_usual(rows)
+        for row in rows[is_calm & (by_drift | by_starts)].tolist():
+            transitions = self.memory.current(row)
+            self._come_back(row, int((transitions.episodes == transitions.episodes[-1]).sum()))
 
     def _calibrate(self, row: int) -> None:
-        held_out = self.models.calibrate(row, self._buffer.read(row))
-        if held_out is not None:
-            self.surprise.calibrate(row, held_out)
-            self.drift.calibrate(row, held_out)
+        self.memory.seal(row)
         self._is_calibrated[row] = True
-        self._buffer.clear(np.array([row]))
+        reference = self.memory.reference(row)
+        if reference is None or reference.held_out is None:
+            return
+        self.surprise.calibrate(row, reference.held_out)
+        self.drift.calibrate(row, reference.held_out, reference.main)
+        reference.held_out = None
+        before = self.memory.before(row)
+        self.starts.calibrate(row, before.states[first_steps(before)], before.states)
+
+    def _forget_episode(self, rows: Rows) -> None:
+        self.surprise.forget_episode(rows)
+        self.drift.forget_episode(rows)
+        self.starts.is_first[rows] = True
 
     @override
     def discard_episode(self, rows: Rows) -> None:
-        self.surprise.forget_episode(rows)
-        self.drift.forget_episode(rows)
-        self.recognition.recent.clear(rows)
+        if self._fills_memory:
+            self.memory.discard_episode(rows)
+        self._forget_episode(rows)
 
     @override
     def status(self, row: int) -> str:
         if self._is_calibrated[row]:
-            return "" if np.isfinite(self.surprise.limit[row]) else "cannot alarm: it calibrated on too few steps"
+            why = self.memory.why_not(row)
+            return f"cannot alarm: {why}" if why else ""
         n_episodes = int(self._episode[row] - self._first_episode[row])
-        n_needed = self.config.n_calibration_episodes
+        n_needed = self.config.n_calibration_episodes if self._first_episode[row] >= 0 else -self._first_episode[row]
         return f"is calibrating: {n_episodes} of {n_needed} episodes, which it takes as unchanged"
 
     @override
     def explain(self, row: int) -> str:
-        """Which observations changed, the most surprising first."""
-        changed = self._changed[row]
-        if not changed.sum():
-            return ""
-        order = [i for i in np.argsort(-changed) if changed[i] > 0]
-        return ", ".join(f"{self.domain.names[i]} ({changed[i] / changed.sum():.0%})" for i in order)
+        """Which observations changed, the most surprising first, and after which action."""
+        return self.blame.explain(row)
 
     def _parts(self) -> dict[str, object]:
-        return {
-            "models": self.models, "surprise": self.surprise, "drift": self.drift, "recognition": self.recognition,
-        }  # fmt: skip
-
-    def _buffers(self) -> dict[str, TransitionBuffer]:
-        return {"buffer": self._buffer, "recent": self.recognition.recent}
+        return {"surprise": self.surprise, "drift": self.drift, "starts": self.starts, "blame": self.blame}
 
     @override
     def state(self) -> dict[str, NDArray[Any]]:
         state = super().state()
         for name, part in self._parts().items():
             state |= {f"{name}.{key}": array for key, array in arrays_of(part).items()}
-        for name, buffer in self._buffers().items():
-            for row in range(self.n):
-                state |= flatten(buffer.read(row), f"{name}.{row}")
+        state |= {f"recognition.{key}": array for key, array in self.recognition.state().items()}
+        if self._fills_memory:
+            state |= {f"memory.{key}": array for key, array in self.memory.state().items()}
         return state
 
     @override
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """The memory must have been restored before, if it is shared."""
         super().restore(state)
         for name, part in self._parts().items():
             restore_arrays(part, state, f"{name}.")
-        for name, buffer in self._buffers().items():
-            for row in range(self.n):
-                buffer.write(row, unflatten(Transitions, state, f"{name}.{row}", buffer.sizes))
+        self.recognition.restore(with_prefix("recognition.", state))
+        if self._fills_memory:
+            self.memory.restore(with_prefix("memory.", state))
+
+
+def _check_size(domain: DomainSpec, config: ResidualConfig) -> int:
+    """The number of observations; raise if they cannot be watched."""
+    shape, instead = domain.observation_low.shape, "use detector 'ks' or 'cusum'"
+    if len(shape) != 1:
+        raise BadSpecError(f"detector 'residual' needs observations that are one row of numbers; {instead}")
+    if shape[0] > config.max_observations:
+        raise BadSpecError(
+            f"detector 'residual' watches at most {config.max_observations} observations, and this domain has "
+            f"{shape[0]}; {instead}"
+        )
+    return int(shape[0])

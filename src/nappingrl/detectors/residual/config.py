@@ -2,32 +2,39 @@
 
 from dataclasses import dataclass
 
-from nappingrl.world_model.config import ModelConfig, setting
+from nappingrl.world_model.config import setting
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ResidualConfig(ModelConfig):
-    """Settings of the residual detector, with those of its world model."""
+class ResidualConfig:
+    """Settings of the residual detector."""
 
     # Calibration
     false_alarms: float = setting(2.5e-4, "probability of an alarm in an episode of the unchanged world, for each test")
     n_calibration_episodes: int = setting(40, "episodes to calibrate on outside of trials", 1)
-    min_transitions: int = setting(100, "transitions needed to calibrate; with fewer there is no alarm", 1)
-    max_transitions: int = setting(20_000, "transitions that are kept; thinned episodes would lower the limits", 1)
-    n_folds: int = setting(8, "folds of the cross-validation over episodes", 2)
-    range_margin: float = setting(1.2, "factor by which the calibrated range is widened", 1.0)
-    outside_tolerance: float = setting(100.0, "tolerance of residuals, per range that a state lies outside")
-    max_outside_tolerance: float = setting(10.0, "largest tolerance of residuals outside the range", 1.0)
+    max_observations: int = setting(300, "observations that are watched; with more it is refused", 1)
 
     # Surprise
-    n_alarm_steps: int = setting(2, "steps of one episode beyond the limit that raise an alarm", 1)
-    far_factor: float = setting(10.0, "a step this many times beyond the limit counts twice", 1.0)
+    n_alarm_steps: int = setting(4, "steps of a window beyond the limit that raise an alarm", 1)
+    window: int = setting(40, "latest steps of an episode that are judged together", 1)
     min_limit: float = setting(5.0, "least limit, in usual residuals")
-    max_limit_factor: float = setting(10.0, "greatest limit, in multiples of the largest calibrated surprise", 1.0)
+    max_limit_factor: float = setting(5.0, "greatest limit, in multiples of the largest calibrated value", 1.0)
 
     # Drift
-    drift_evidence: float = setting(30.0, "added to the sum of squares, so that a few steps are no drift")
-    min_drift_limit: float = setting(4.0, "least limit of drift")
+    min_episodes: int = setting(5, "calibrated episodes below which drift is not judged", 2)
+    max_residual: float = setting(3.0, "larger residuals count as this much", 0.1)
+    least_deviation: float = setting(0.5, "least deviation of drift between calibrated episodes", 0.01)
+    min_drift: float = setting(8.0, "least limit of drift within an episode, in deviations between episodes")
+    max_score: float = setting(4.0, "most deviations that one episode counts", 1.0)
+    allowance: float = setting(1.0, "deviations of an episode that are no drift")
+    drift_limit: float = setting(8.0, "deviations beyond the allowance, summed over episodes, that raise an alarm")
+
+    # Starts
+    min_starts: int = setting(5, "calibrated episodes below which initial observations are not judged", 1)
+    max_start_score: float = setting(1.5, "most that one episode counts, in ranges outside the calibrated one")
+    start_limit: float = setting(2.0, "ranges outside, summed over successive episodes, that raise an alarm")
+    min_starts_at_once: int = setting(20, "calibrated episodes from which one far outside is an alarm", 1)
+    far_start: float = setting(3.0, "ranges outside that are far")
 
     # Recognition
     max_contexts: int = setting(4, "contexts that are remembered", 1)

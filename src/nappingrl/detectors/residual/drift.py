@@ -1,4 +1,4 @@
-"""Drift: residuals too small to surprise that correlate with the actions over an episode."""
+"""Drift: residuals too small to surprise that go the same way, go with an action, or are larger than usual."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -7,71 +7,141 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.detectors.residual.config import ResidualConfig
-from nappingrl.detectors.residual.model import HeldOut
-from nappingrl.detectors.tail_limits import gumbel_limit
+from nappingrl.detectors.tail_limits import tail_limit
 from nappingrl.snapshot import Expected
 from nappingrl.types import Flags, Rows
+from nappingrl.world_model.reference import Judged
+
+EVIDENCE = 5.0
+"""Added to the number of steps, so that a few are no drift."""
+BIAS = 0.2
+"""Residuals that the model leaves in parts of the world, in usual ones: they add up with the steps, not their root."""
+FEW_EPISODES = 2.0
+"""How much the allowance grows with the inverse root of the number of calibrated episodes."""
 
 
 class Drift:
-    """Sums the products of residual and encoded action over an episode, in units of the root of their squares' sum.
+    """Compares sums over an episode with the same sums of the calibrated episodes.
 
-    The limit follows from a Gumbel distribution with the mean and the spread of the largest drift of each calibration
-    episode.
+    For each observation its residual is summed, times each entry of the encoded action, and its size beyond the usual
+    one. Steps of an episode depend on each other, so an episode is compared with whole episodes. A sum far larger than
+    ever before, by Hill's estimator, is an alarm at once. Smaller deviations add up over episodes beyond an allowance
+    (CUSUM), for each sum and sign: several episodes in a row must deviate the same way.
     """
 
     saved: ClassVar[Mapping[str, Expected]] = {
-        "limit": Expected(low=0, with_inf=True), "usual": Expected(low=0, with_inf=True), "squares": Expected(low=0),
-        "largest": Expected(low=0),
+        "weights": Expected(low=0), "deviation": Expected(low=0, with_inf=True), "n_episodes": Expected(low=0),
+        "up": Expected(low=0), "down": Expected(low=0), "largest": Expected(low=0),
+        "at_alarm": Expected(low=0), "limit": Expected(low=0, with_inf=True), "size": Expected(low=0),
     }  # fmt: skip
 
     def __init__(self, n: int, dim: int, action_size: int, config: ResidualConfig) -> None:
         self.config = config
-        self.limit, self.usual = np.full((2, n), np.inf)
-        self.sums, self.squares = np.zeros((2, n, dim, action_size))
-        self.largest = np.zeros(n)
-        """The largest drift of this episode."""
+        shape = (n, dim, action_size + 1)
+        self.mean, self.deviation = np.zeros(shape), np.full(shape, np.inf)
+        """Of the sums of calibrated episodes."""
+        self.size = np.zeros((n, dim))
+        """Mean size of a residual."""
+        self.n_episodes = np.zeros(n, np.int64)
+        """Of the calibration."""
+        self.limit = np.full(n, np.inf)
+        """Of the sums within an episode, in deviations."""
+        self.sums, self.weights = np.zeros(shape), np.zeros((n, action_size + 1))
+        """Of this episode."""
+        self.up, self.down = np.zeros((2, *shape))
+        """Deviations beyond the allowance, added up over episodes."""
+        self.largest, self.at_alarm = np.zeros((2, n))
+        """The largest deviation of the latest episode, and of that of the alarm."""
 
     def start(self, rows: Rows) -> None:
-        """There is no limit yet."""
-        self.limit[rows] = np.inf
+        """Nothing is calibrated yet."""
+        self.deviation[rows], self.limit[rows], self.n_episodes[rows] = np.inf, np.inf, 0
+        self.up[rows] = self.down[rows] = 0.0
+        self.largest[rows] = self.at_alarm[rows] = 0.0
         self.forget_episode(rows)
 
     def forget_episode(self, rows: Rows) -> None:
         """A new episode begins."""
-        self.sums[rows], self.squares[rows], self.largest[rows] = 0.0, 0.0, 0.0
+        self.sums[rows], self.weights[rows] = 0.0, 0.0
 
-    def calibrate(self, row: int, held_out: HeldOut) -> None:
-        """Set the limit."""
-        drifts = np.array([self._largest_of(episode) for episode in held_out.by_episode()])
-        if len(drifts) > 1:
-            least = self.config.min_drift_limit
-            self.limit[row] = max(float(gumbel_limit(drifts, self.config.false_alarms)), least)
-            self.usual[row] = max(float(drifts.mean() + drifts.std()), least / 2)
+    def calibrate(self, row: int, held_out: Judged, mode: int) -> None:
+        """Learn how the sums vary between episodes; `mode`: only its steps count."""
+        config = self.config
+        is_counted = held_out.mode == mode
+        residuals = np.where(is_counted[:, None], held_out.residuals, 0.0)
+        self.size[row] = np.minimum(np.abs(residuals[is_counted]), config.max_residual).mean(axis=0)
+        products, factors = self._products(residuals, held_out.actions, self.size[row])
+        whole, largest = [], []
+        for at in np.split(np.arange(len(products)), np.flatnonzero(np.diff(held_out.episodes)) + 1):
+            running = _scaled(np.cumsum(products[at], axis=0), np.cumsum(factors[at] ** 2, axis=0))
+            whole.append(running[-1])
+            largest.append(np.abs(running).max(axis=0))
+        self.n_episodes[row] = n = len(whole)
+        if n < config.min_episodes:
+            return
+        self.mean[row] = np.mean(whole, axis=0)
+        deviation = np.maximum(np.std(whole, axis=0, ddof=1), config.least_deviation)
+        self.deviation[row] = deviation * np.sqrt(1 + 1 / n)
+        values = np.array([(sums / self.deviation[row]).max() for sums in largest])
+        limit = min(tail_limit(values, config.false_alarms), config.max_limit_factor * float(values.max()))
+        self.limit[row] = max(limit, config.min_drift)
 
-    def _largest_of(self, episode: HeldOut) -> float:
-        products = episode.residuals[:, :, None] * episode.actions[:, None, :]
-        return float(self._drift(np.cumsum(products, axis=0), np.cumsum(products**2, axis=0)).max())
+    def _products(
+        self, residuals: NDArray[np.float64], actions: NDArray[np.float64], size: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """(m, d, columns) what steps add to the sums, and (m, columns) their factors."""
+        most = self.config.max_residual
+        clipped = np.clip(residuals, -most, most)
+        excess = np.where(residuals == 0, 0.0, np.abs(clipped) - size)  # a step that is not judged says nothing
+        products = np.concatenate([clipped[:, :, None] * actions[:, None, :], excess[:, :, None]], axis=2)
+        return products, np.column_stack([actions, np.ones(len(actions))])
 
-    def _drift(self, sums: NDArray[np.float64], squares: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(np.abs(sums) / np.sqrt(squares + self.config.drift_evidence))
-
-    def update(
-        self, rows: Rows, residuals: NDArray[np.float64], actions: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Add a step; returns the drift (m, d) of each observation, and where it is a new maximum beyond the limit."""
-        products = residuals[:, :, None] * actions[:, None, :]
+    def update(self, rows: Rows, residuals: NDArray[np.float64], actions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Add a step; returns the deviations (m, d, columns) of the sums so far."""
+        products, factors = self._products(residuals, actions, self.size[rows])
         self.sums[rows] += products
-        self.squares[rows] += products**2
-        drifts = self._drift(self.sums[rows], self.squares[rows]).max(axis=2)
-        is_new = drifts > np.maximum(self.limit[rows], self.largest[rows])[:, None]
-        self.largest[rows] = np.maximum(self.largest[rows], drifts.max(axis=1))
-        return drifts, is_new
+        self.weights[rows] += factors**2
+        return np.asarray(np.abs(_scaled(self.sums[rows], self.weights[rows])) / self.deviation[rows])
 
-    def is_alarm(self, rows: Rows) -> Flags:
-        """Whether this episode drifts beyond the limit."""
-        return np.asarray(self.largest[rows] > self.limit[rows])
+    def is_alarm(self, rows: Rows, deviations: NDArray[np.float64]) -> Flags:
+        """Whether a sum is already far larger than ever before."""
+        return np.asarray(deviations.max(axis=(1, 2)) > self.limit[rows])
+
+    def end_episode(self, rows: Rows) -> Flags:
+        """Compare the episodes that are over; returns where deviations have added up to too much."""
+        config, n = self.config, self.n_episodes[rows]
+        t = (_scaled(self.sums[rows], self.weights[rows]) - self.mean[rows]) / self.deviation[rows]
+        scores = np.clip(_as_normal(t, n), -config.max_score, config.max_score)
+        allowance = (config.allowance + FEW_EPISODES / np.sqrt(np.maximum(n, 1)))[:, None, None]
+        self.up[rows] = np.maximum(self.up[rows] + scores - allowance, 0.0)
+        self.down[rows] = np.maximum(self.down[rows] - scores - allowance, 0.0)
+        self.largest[rows] = np.abs(scores).max(axis=(1, 2), initial=0.0)
+        return np.asarray(self.evidence(rows).max(axis=(1, 2), initial=0.0) > config.drift_limit)
+
+    def evidence(self, rows: Rows) -> NDArray[np.float64]:
+        """(m, d, columns) what has added up."""
+        return np.maximum(self.up[rows], self.down[rows])
+
+    def reset(self, rows: Rows, is_alarm: bool) -> None:
+        """After an alarm, or when the original world is back: what has added up is forgotten."""
+        if is_alarm:
+            self.at_alarm[rows] = np.maximum(self.largest[rows], self.config.max_score * (self.largest[rows] == 0))
+        self.up[rows] = self.down[rows] = 0.0
 
     def is_usual(self, rows: Rows) -> Flags:
-        """Whether this episode drifts no more than those of the calibration."""
-        return np.asarray(self.largest[rows] < self.usual[rows])
+        """Whether the latest episode drifted far less than that of the alarm."""
+        return np.asarray(self.largest[rows] < 0.6 * self.at_alarm[rows])
+
+
+def _scaled(sums: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(sums / np.sqrt(EVIDENCE + weights + (BIAS * weights) ** 2)[..., None, :])
+
+
+def _as_normal(t: NDArray[np.float64], n: Rows) -> NDArray[np.float64]:
+    """Student's t with n - 1 degrees of freedom as deviations of a normal distribution of the same probability.
+
+    The approximation of Wallace (1959).
+    """
+    free = np.maximum(n.astype(np.float64) - 1, 1.0)[:, None, None]
+    size = (8 * free + 1) / (8 * free + 3) * np.sqrt(free * np.log1p(t**2 / free))
+    return np.asarray(np.sign(t) * size)

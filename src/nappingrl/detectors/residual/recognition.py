@@ -1,72 +1,90 @@
 """Recognition: is a changed world one that was met before, and is the original one back?"""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from nappingrl.detectors.residual.model import ORIGINAL, ResidualModels
-from nappingrl.snapshot import Expected
-from nappingrl.types import Flags, Rows
-from nappingrl.world_model.transitions import TransitionBuffer, Transitions
+from nappingrl.detectors.residual.config import ResidualConfig
+from nappingrl.snapshot import Expected, Sizes, flatten, restore_arrays, unflatten
+from nappingrl.types import Flags, Rows, arrays_of
+from nappingrl.world_model.reference import Reference
+from nappingrl.world_model.transitions import Transitions
+
+MAX_WEIGHT = 1e15
+
+
+@dataclass(slots=True)
+class KnownContext:
+    """How the world moves in a context that was left."""
+
+    weights: Annotated[NDArray[np.float64], Expected(("f", "q"), -MAX_WEIGHT, MAX_WEIGHT)]
+    """Of the model of the home mode."""
+    level: Annotated[float, Expected(low=0)]
+    """The usual surprise of its own steps."""
+
+
+@dataclass(slots=True)
+class KnownContexts:
+    """The contexts that one trial has left, by number."""
+
+    known: dict[int, KnownContext] = field(default_factory=dict)
+
+    def check(self, sizes: Sizes) -> None:
+        """Raise if there are too many."""
+        if len(self.known) > sizes["max_contexts"]:
+            raise ValueError(f"{len(self.known)} contexts; at most {sizes['max_contexts']} are remembered")
 
 
 class Recognition:
     """Identifies contexts by their models, and the way back by a run of calm steps."""
 
     saved: ClassVar[Mapping[str, Expected]] = {
-        "n_known": Expected(low=0), "level": Expected(low=0), "n_steps": Expected(low=0), "calm": Expected(low=0),
+        "n_known": Expected(low=0), "n_steps": Expected(low=0), "calm": Expected(low=0),
         "rate": Expected(low=0, high=1),
     }  # fmt: skip
 
-    def __init__(self, n: int, models: ResidualModels, action_size: int) -> None:
-        self.config, self._models = models.config, models
-        capacity = 2 * self.config.n_recognition_steps
-        self.recent = TransitionBuffer(n, models.dim, action_size, capacity, size=capacity)
-        """The latest steps of this episode."""
+    def __init__(self, n: int, config: ResidualConfig) -> None:
+        self.n, self.config = n, config
+        self._contexts = [KnownContexts() for _ in range(n)]
         self.n_known = np.zeros(n, np.int64)
         """Contexts met so far."""
-        self.level = np.zeros((n, self.config.max_contexts + 1))
-        """The usual surprise of each context's own steps."""
         self.n_steps = np.zeros(n, np.int64)
-        """Informative steps since the alarm."""
+        """Judged steps since the alarm."""
         self.calm = np.zeros(n, np.int64)
-        """How many of the latest informative steps were not surprising."""
+        """How many of the latest judged steps were not surprising."""
         self.rate = np.zeros(n)
         """The share of surprising steps in the changed world."""
 
     def start(self, rows: Rows) -> None:
         """No context is known."""
         self.n_known[rows] = self.n_steps[rows] = self.calm[rows] = 0
-        self.recent.clear(rows)
+        for row in rows.tolist():
+            self._contexts[row] = KnownContexts()
 
-    def slot(self, context: int) -> int:
-        """Where the model of a context is kept; one too many replaces the oldest."""
-        return ORIGINAL if context == 0 else 1 + (context - 1) % self.config.max_contexts
-
-    def count(self, rows: Rows, is_beyond: Flags, is_informative: Flags) -> None:
+    def count(self, rows: Rows, is_beyond: Flags, is_judged: Flags) -> None:
         """Count a step."""
-        self.calm[rows] = np.where(is_beyond, 0, self.calm[rows] + is_informative)
-        self.n_steps[rows] += is_informative
+        self.calm[rows] = np.where(is_beyond, 0, self.calm[rows] + is_judged)
+        self.n_steps[rows] += is_judged
 
-    def identify(self, row: int) -> int:
+    def identify(self, row: int, reference: Reference, latest: Transitions) -> int:
         """The context after an alarm: the known one that explains the latest steps, or a new one."""
-        config, n_known = self.config, int(self.n_known[row])
-        steps = self.recent.read(row).at(slice(-config.n_recognition_steps, None))
-        original = self._models.surprise(row, ORIGINAL, steps)
+        config = self.config
+        steps = latest.at(slice(-config.n_recognition_steps, None))
+        original = _median_surprise(reference, steps)
         explained: dict[int, float] = {}
-        for context in range(max(1, n_known - config.max_contexts + 1), n_known + 1):
-            slot = self.slot(context)
-            surprise = self._models.surprise(row, slot, steps)
-            limit = max(config.max_relative_surprise * original, config.max_own_surprise * self.level[row, slot])
+        for number, context in self._contexts[row].known.items():
+            surprise = _median_surprise(reference, steps, context.weights)
+            limit = max(config.max_relative_surprise * original, config.max_own_surprise * context.level)
             if surprise < min(limit, original):
-                explained[context] = surprise
+                explained[number] = surprise
         self.rate[row], self.n_steps[row], self.calm[row] = 0.5, 0, 0
         if explained:
-            return min(explained, key=lambda context: explained[context])
-        self.n_known[row] = n_known + 1
-        self._models.weights[row, self.slot(n_known + 1)] = self._models.weights[row, ORIGINAL]
-        return n_known + 1
+            return min(explained, key=lambda number: explained[number])
+        self.n_known[row] += 1
+        return int(self.n_known[row])
 
     def is_back(self, rows: Rows, is_away: Flags, is_beyond: Flags) -> Flags:
         """Whether the changed world would hardly have stayed calm for so long; updates its rate of surprises."""
@@ -76,10 +94,37 @@ class Recognition:
         log_probability = self.calm[rows] * np.log1p(-np.clip(self.rate[rows], 1e-3, 0.95))
         return np.asarray(is_away & (log_probability < np.log(self.config.max_calm_probability)))
 
-    def learn(self, row: int, context: int, transitions: Transitions) -> None:
+    def learn(self, row: int, context: int, reference: Reference, transitions: Transitions) -> None:
         """Model a context that is left, so that it can be recognised."""
-        transitions = self._models.unclipped(row, transitions)
-        if transitions.n >= self.config.n_recognition_steps:
-            slot = self.slot(context)
-            self._models.correct(row, slot, transitions)
-            self.level[row, slot] = self._models.surprise(row, slot, transitions)
+        weights = reference.corrected(transitions, self.config.context_ridge, self.config.n_recognition_steps)
+        if weights is not None:
+            known = self._contexts[row].known
+            known[context] = KnownContext(weights, _median_surprise(reference, transitions, weights))
+            for old in sorted(known)[: -self.config.max_contexts]:
+                del known[old]
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Everything learned, as named arrays."""
+        state = arrays_of(self)
+        for row, contexts in enumerate(self._contexts):
+            state |= flatten(contexts, f"contexts.{row}")
+        return state
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from what `state` returned."""
+        restore_arrays(self, state)
+        sizes = {"max_contexts": self.config.max_contexts}
+        self._contexts = [unflatten(KnownContexts, state, f"contexts.{row}", sizes) for row in range(self.n)]
+
+    def fit(self, row: int, reference: Reference | None) -> None:
+        """Drop saved contexts whose weights are not those of this reference."""
+        known = self._contexts[row].known
+        shape = None if reference is None else reference.model.weights.shape
+        self._contexts[row].known = {n: context for n, context in known.items() if context.weights.shape == shape}
+
+
+def _median_surprise(reference: Reference, steps: Transitions, weights: NDArray[np.float64] | None = None) -> float:
+    """The median surprise of the judged steps of the home mode."""
+    steps = steps.at(reference.home.keeps(steps))
+    residuals, is_judged = reference.residuals(steps, weights)
+    return float(np.median(np.abs(residuals[is_judged]).max(axis=1))) if is_judged.any() else 0.0

@@ -1,4 +1,4 @@
-"""Surprise: single steps that do not lead where the model predicts."""
+"""Surprise: several steps of an episode that do not lead where the model predicts."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -6,28 +6,30 @@ from typing import ClassVar
 import numpy as np
 
 from nappingrl.detectors.residual.config import ResidualConfig
-from nappingrl.detectors.residual.model import HeldOut
-from nappingrl.detectors.tail_limits import hill_limit
+from nappingrl.detectors.tail_limits import tail_limit
 from nappingrl.snapshot import Expected
 from nappingrl.types import Flags, Floats, Rows
+from nappingrl.world_model.reference import Judged
 
 
 class Surprise:
-    """Counts the steps of each trial's episode whose largest residual is beyond a limit.
+    """Judges the few largest residuals among the latest steps of an episode.
 
-    The limit follows from the tail of the calibration episodes' surprises (of each its second largest step, if two
-    steps raise an alarm), by Hill's estimator.
+    A single step says little: it may be a contact or a wall that the calibration never met. The statistic is therefore
+    the k-th largest surprise within a window. Its limit follows from the tail of the same statistic in blocks of the
+    calibration, by `tail_limit`; blocks, because a few long episodes are as good as many short ones.
     """
 
     saved: ClassVar[Mapping[str, Expected]] = {
-        "limit": Expected(low=0, with_inf=True), "n_beyond": Expected(low=0),
+        "limit": Expected(low=0, with_inf=True), "recent": Expected(low=0), "n_seen": Expected(low=0),
     }  # fmt: skip
 
     def __init__(self, n: int, config: ResidualConfig) -> None:
         self.config = config
         self.limit = np.full(n, np.inf)
-        self.n_beyond = np.zeros(n, np.int64)
-        """Steps of this episode beyond the limit."""
+        self.recent = np.zeros((n, config.window))
+        """Surprises of the latest steps of this episode, in turn."""
+        self.n_seen = np.zeros(n, np.int64)
 
     def start(self, rows: Rows) -> None:
         """There is no limit yet."""
@@ -36,24 +38,40 @@ class Surprise:
 
     def forget_episode(self, rows: Rows) -> None:
         """A new episode begins."""
-        self.n_beyond[rows] = 0
+        self.recent[rows], self.n_seen[rows] = 0.0, 0
 
-    def calibrate(self, row: int, held_out: HeldOut) -> None:
+    def calibrate(self, row: int, held_out: Judged) -> None:
         """Set the limit."""
         config = self.config
-        largest = [np.abs(episode.residuals).max(axis=1) for episode in held_out.by_episode()]
-        surprises = np.array([np.sort(steps)[-config.n_alarm_steps :][0] for steps in largest])
-        limit = min(hill_limit(surprises, config.false_alarms), config.max_limit_factor * float(surprises.max()))
+        sizes = np.abs(held_out.residuals).max(axis=1)
+        n_episodes, blocks = 0, []
+        for steps in np.split(sizes, np.flatnonzero(np.diff(held_out.episodes)) + 1):
+            blocks += self._block_maxima(steps)
+            n_episodes += 1
+        values = np.array(blocks)
+        probability = config.false_alarms * n_episodes / len(values)
+        limit = min(tail_limit(values, probability), config.max_limit_factor * float(values.max()))
         self.limit[row] = max(limit, config.min_limit)
+
+    def _block_maxima(self, steps: Floats) -> list[float]:
+        """The largest value of the statistic in each block of an episode."""
+        k, window = self.config.n_alarm_steps, self.config.window
+        padded = np.concatenate([np.zeros(window - 1), steps])
+        views = np.lib.stride_tricks.sliding_window_view(padded, window)
+        statistic = np.partition(views, window - k, axis=1)[:, window - k] if k <= window else np.zeros(len(steps))
+        return [float(statistic[at : at + window].max()) for at in range(0, len(steps), window)]
 
     def update(self, rows: Rows, largest: Floats) -> Flags:
         """Judge a step of each row by the size of its largest residual; returns which are beyond the limit."""
-        limit = self.limit[rows]
-        is_beyond: Flags = largest > limit
-        if is_beyond.any():
-            self.n_beyond[rows] += is_beyond.astype(np.int64) + (largest > self.config.far_factor * limit)
-        return is_beyond
+        self.recent[rows, self.n_seen[rows] % self.config.window] = largest
+        self.n_seen[rows] += 1
+        return np.asarray(largest > self.limit[rows])
 
     def is_alarm(self, rows: Rows) -> Flags:
-        """Whether enough steps of this episode are beyond the limit."""
-        return np.asarray(self.n_beyond[rows] >= self.config.n_alarm_steps)
+        """Whether enough of the latest steps are beyond the limit."""
+        n_beyond = (self.recent[rows] > self.limit[rows, None]).sum(axis=1)
+        return np.asarray(n_beyond >= self.config.n_alarm_steps)
+
+    def is_calm(self, rows: Rows) -> Flags:
+        """Whether none of the latest steps is beyond the limit."""
+        return np.asarray(~(self.recent[rows] > self.limit[rows, None]).any(axis=1))

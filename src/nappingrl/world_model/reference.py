@@ -1,7 +1,7 @@
 """The reference: how the world moved before the change, a model in each mode with enough steps.
 
-`costs` says how badly steps in the home mode fit: the negative logarithm of a Cauchy density, up to a constant, summed
-over the observations. `residuals` judges steps in every mode, for detection.
+`misfits` says how badly residuals in the home mode fit: the negative logarithm of a Cauchy density, up to a constant,
+summed over the observations. `residuals` judges steps in every mode, for detection.
 """
 
 from typing import NamedTuple
@@ -134,8 +134,6 @@ class Reference:
         self.usual[model.features.entries] += noise.max(axis=0)
         errors = np.zeros_like(kept.states)
         errors[:, model.features.entries] = held_out.errors
-        self.usual_cost = float(self._misfit(errors, self.reach(kept.states)).mean())
-        """Mean cost of a held-out step, without the part of its reach."""
         self._local_noise = find_local_noise(self._standardised(kept.states), errors)
         change = (kept.next_states - kept.states).std(axis=0)
         self._least = TOLERATED_SHARE * change + SPREAD_SHARE * self.spread + 1e-9
@@ -210,18 +208,6 @@ class Reference:
         """(m,) tolerance of residuals: 1 where the reference knows its way, more in states far from it."""
         leverage = leverages(self.model.features, self.model.inverse_gram, states)
         return np.asarray(1 + LEVERAGE_TOLERANCE * np.maximum(leverage - USUAL_LEVERAGE, 0.0))
-
-    def _misfit(self, residuals: Matrix, reach: Floats) -> Floats:
-        costs = np.log1p((residuals / (self.usual * reach[:, None])) ** 2)
-        return np.asarray(costs[:, self.is_modelled].sum(axis=1))
-
-    def costs(
-        self, states: Matrix, actions: Matrix, next_states: Matrix, drift: Floats | float = 0.0
-    ) -> tuple[Floats, Floats]:
-        """(m,) the cost of each step, and the part of it that is misfit; `drift` adds to every predicted change."""
-        reach = self.reach(states)
-        misfit = self._misfit(next_states - self.predict(states, actions) - drift, reach)
-        return misfit + self.is_modelled.sum() * np.log(reach), misfit
 
     def tolerances(self, states: Matrix) -> Matrix:
         """(m, d) residuals that are usual in these states, or too small to matter."""

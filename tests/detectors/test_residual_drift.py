@@ -27,7 +27,7 @@ def test_what_no_step_shows_is_seen_in_many() -> None:
     believed = trials.play(REVERSED, steps=LONG)
     assert (believed[:, -1] == 1).all()
     assert (believed[:, 5] == 0).all()
-    assert trials.detector.explain(0).startswith("speed (")
+    assert trials.detector.explain(0).split(",")[0] == "speed"
 
 
 def test_the_way_back_takes_an_episode_or_two_and_is_not_taken_in_the_new_world() -> None:

@@ -42,7 +42,7 @@ LEVERAGE_TOLERANCE = 0.02
 MIN_UNCLIPPED = 0.3
 """Bounds are ignored if fewer steps than this share keep off them."""
 MOVED = 10.0
-"""The residual, in usual ones, of an observation that moves and was constant in the reference."""
+"""The residual, in usual ones, of a flag that takes a value that it never had in the reference."""
 N_TIES = 3
 """An extreme value that comes this often exactly is a bound."""
 
@@ -64,7 +64,7 @@ class Judged(NamedTuple):
     residuals: Matrix
     """(m, d) in usual ones; 0 where a step is not judged."""
     mode: NDArray[np.int64]
-    """(m,) -1 where a step is not judged."""
+    """(m,) -1 where a step is not judged; one more than there are: a step that terminates."""
     actions: Matrix
     episodes: NDArray[np.int64]
 
@@ -101,9 +101,13 @@ class Reference:
             residuals[at] = _in_usual_ones(model, held_out, transitions.at(where))
             if mode is self.home:
                 self._prepare_costs(transitions.at(where), model, held_out)
+        last = np.flatnonzero(transitions.terminated)
+        found, is_judged = self.residuals(transitions.at(last))
+        residuals[last[is_judged]], modes[last[is_judged]] = found[is_judged], len(self._modes)
         self.held_out: Judged | None = Judged(residuals, modes, transitions.actions, transitions.episodes)
         """Until it is no longer needed."""
-        self.main = int(np.bincount(modes[modes >= 0]).argmax()) if (modes >= 0).any() else 0
+        n_steps = np.bincount(modes[modes >= 0], minlength=len(self._modes))
+        self.main = int(n_steps[: len(self._modes)].argmax())
         """The mode with the most steps."""
         starts = transitions.states[first_steps(transitions)]
         centre = np.median(starts, axis=0)
@@ -114,7 +118,8 @@ class Reference:
     def _prepare_judging(self, transitions: Transitions) -> None:
         """Arrays that the kernels take."""
         is_constant = (np.ptp(transitions.states, axis=0) < 1e-6) & (np.ptp(transitions.next_states, axis=0) < 1e-6)
-        self._constants = np.flatnonzero(is_constant)
+        self._few = np.flatnonzero(self.home.is_flag)
+        self._known = [np.unique(np.round(transitions.next_states[:, i], 6)) for i in self._few]
         self._flags = np.flatnonzero(self.home.is_flag & ~is_constant)
         values = np.array([mode.values for mode in self._modes]).reshape(len(self._modes), -1)
         self._values = np.ascontiguousarray(values[:, ~is_constant[self.home.is_flag]])
@@ -238,9 +243,8 @@ class Reference:
 
     def judge(self, states: Matrix, actions: Matrix, next_states: Matrix, at: int, out: Matrix) -> int:
         """Write the residuals of the step at an index into the same row of `out`; returns its mode, -1: not judged."""
-        if len(self._constants):
-            moved = np.abs((next_states[at] - states[at])[self._constants]) > 1e-6
-            out[at, self._constants] = MOVED * moved
+        if len(self._few):
+            self._judge_flags(states[at], next_states[at], out[at])
         mode = find_mode(self._flags, self._values, self._low, self._high, states[at], next_states[at])
         if mode < 0 or (model := self._models[mode]) is None:
             return -1
@@ -250,13 +254,19 @@ class Reference:
         out[at, model.features.entries] = found[0]
         return int(mode)
 
+    def _judge_flags(self, state: Floats, next_state: Floats, out: Floats) -> None:
+        """Flags that take a new value; one that only stays there says no more."""
+        for k in np.flatnonzero(np.abs((next_state - state)[self._few]) > 1e-6):
+            i = self._few[k]
+            out[i] = 0.0 if np.abs(self._known[k] - next_state[i]).min() < 1e-5 else MOVED
+
     def residuals(self, steps: Transitions, weights: Matrix | None = None) -> tuple[Matrix, Flags]:
         """(m, d) residuals in usual ones, and which steps are judged: those within a modelled mode and off all bounds.
 
         `weights` take the place of the home mode's.
         """
         out, is_judged = np.zeros(steps.states.shape), np.zeros(steps.n, np.bool_)
-        usable = self._is_unclipped(steps.next_states) & ~steps.terminated
+        usable = self._is_unclipped(steps.next_states)
         for mode, model in zip(self._modes, self._models, strict=True):
             if model is None or not usable.any():
                 continue

@@ -140,7 +140,7 @@ class Residual(Detector):
         states, next_states = steps.states.astype(np.float64), steps.next_states.astype(np.float64)
         for m, row in enumerate(rows.tolist()):
             reference = self.memory.reference(row)
-            if reference is not None and not steps.terminated[m]:
+            if reference is not None:
                 mode = reference.judge(states, steps.actions, next_states, m, out)
                 is_judged[m], is_main[m] = mode >= 0, mode == reference.main
         return out, is_judged, is_main

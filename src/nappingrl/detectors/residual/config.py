@@ -15,8 +15,9 @@ class ResidualConfig:
     max_observations: int = setting(300, "observations that are watched; with more it is refused", 1)
 
     # Surprise
-    n_alarm_steps: int = setting(4, "steps of a window beyond the limit that raise an alarm", 1)
-    window: int = setting(40, "latest steps of an episode that are judged together", 1)
+    n_alarm_steps: int = setting(4, "most steps of a window beyond the limit that raise an alarm", 1, 10)
+    steps_per_alarm_step: float = setting(12.0, "steps of a usual episode per step that raises an alarm", 1.0)
+    window: int = setting(40, "latest steps of an episode that are judged together", 10)
     min_limit: float = setting(5.0, "least limit, in usual residuals")
     max_limit_factor: float = setting(5.0, "greatest limit, in multiples of the largest calibrated value", 1.0)
 

@@ -16,12 +16,14 @@ class Surprise:
     """Judges the few largest residuals among the latest steps of an episode.
 
     A single step says little: it may be a contact or a wall that the calibration never met. The statistic is therefore
-    the k-th largest surprise within a window. Its limit follows from the tail of the same statistic in blocks of the
-    calibration, by `tail_limit`; blocks, because a few long episodes are as good as many short ones.
+    the k-th largest surprise within a window; the longer episodes are, the more chances they have, and k is larger. Its
+    limit follows from the tail of the same statistic in blocks of the calibration, by `tail_limit`; blocks, because
+    a few long episodes are as good as many short ones.
     """
 
     saved: ClassVar[Mapping[str, Expected]] = {
         "limit": Expected(low=0, with_inf=True), "recent": Expected(low=0), "n_seen": Expected(low=0),
+        "n_alarm_steps": Expected(low=1),
     }  # fmt: skip
 
     def __init__(self, n: int, config: ResidualConfig) -> None:
@@ -30,6 +32,8 @@ class Surprise:
         self.recent = np.zeros((n, config.window))
         """Surprises of the latest steps of this episode, in turn."""
         self.n_seen = np.zeros(n, np.int64)
+        self.n_alarm_steps = np.ones(n, np.int64)
+        """k, the steps beyond the limit that raise an alarm."""
 
     def start(self, rows: Rows) -> None:
         """There is no limit yet."""
@@ -44,21 +48,21 @@ class Surprise:
         """Set the limit."""
         config = self.config
         sizes = np.abs(held_out.residuals).max(axis=1)
-        n_episodes, blocks = 0, []
-        for steps in np.split(sizes, np.flatnonzero(np.diff(held_out.episodes)) + 1):
-            blocks += self._block_maxima(steps)
-            n_episodes += 1
-        values = np.array(blocks)
-        probability = config.false_alarms * n_episodes / len(values)
+        episodes = np.split(sizes, np.flatnonzero(np.diff(held_out.episodes)) + 1)
+        length = float(np.median([len(steps) for steps in episodes]))
+        k = int(np.clip(np.ceil(length / config.steps_per_alarm_step), 1, config.n_alarm_steps))
+        values = np.array([value for steps in episodes for value in self._block_maxima(steps, k)])
+        probability = config.false_alarms * len(episodes) / len(values)
+        self.n_alarm_steps[row] = k
         limit = min(tail_limit(values, probability), config.max_limit_factor * float(values.max()))
         self.limit[row] = max(limit, config.min_limit)
 
-    def _block_maxima(self, steps: Floats) -> list[float]:
+    def _block_maxima(self, steps: Floats, k: int) -> list[float]:
         """The largest value of the statistic in each block of an episode."""
-        k, window = self.config.n_alarm_steps, self.config.window
+        window = self.config.window
         padded = np.concatenate([np.zeros(window - 1), steps])
         views = np.lib.stride_tricks.sliding_window_view(padded, window)
-        statistic = np.partition(views, window - k, axis=1)[:, window - k] if k <= window else np.zeros(len(steps))
+        statistic = np.partition(views, window - k, axis=1)[:, window - k]
         return [float(statistic[at : at + window].max()) for at in range(0, len(steps), window)]
 
     def update(self, rows: Rows, largest: Floats) -> Flags:
@@ -70,7 +74,7 @@ class Surprise:
     def is_alarm(self, rows: Rows) -> Flags:
         """Whether enough of the latest steps are beyond the limit."""
         n_beyond = (self.recent[rows] > self.limit[rows, None]).sum(axis=1)
-        return np.asarray(n_beyond >= self.config.n_alarm_steps)
+        return np.asarray(n_beyond >= self.n_alarm_steps[rows])
 
     def is_calm(self, rows: Rows) -> Flags:
         """Whether none of the latest steps is beyond the limit."""

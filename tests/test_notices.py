@@ -107,7 +107,7 @@ def test_an_endless_episode_warns_too() -> None:
 
 
 def test_a_method_that_adapts_does_not_warn() -> None:
-    play(NappingAgent("ppo", domain="cartpole", detector="given"), 6, force=-10.0)
+    play(NappingAgent("ppo", domain="cartpole", method="napping", detector="given"), 6, force=-10.0)
 
 
 def test_foresight_adapts_in_an_environment_that_has_changed_before() -> None:

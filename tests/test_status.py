@@ -142,7 +142,7 @@ def test_a_saved_agent_remembers(tmp_path: Path) -> None:
 
 def test_nothing_is_logged_unless_asked(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING, "nappingrl")
-    agent = NappingAgent("ppo", domain="cartpole", detector="rolling-mean")
+    agent = NappingAgent("ppo", domain="cartpole", method="napping", detector="rolling-mean")
     for _ in range(6):
         agent.observe(ZEROS, 0, ZEROS, 1.0, True)
     assert lines(caplog) == []

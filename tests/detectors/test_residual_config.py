@@ -4,16 +4,15 @@ from dataclasses import fields
 from pathlib import Path
 
 from nappingrl.detectors.residual import ResidualConfig
-from nappingrl.world_model.config import ModelConfig
 
 ROOT = Path(__file__).parents[2]
 
 
 def table_of_settings() -> str:
     """The table in docs/detectors.md."""
-    shared = {field.name for field in fields(ModelConfig)}
-    own = [field for field in fields(ResidualConfig) if field.name not in shared]
-    rows = [f"| `{field.name}` | {field.default} | {field.metadata['description']} |" for field in own]
+    rows = [
+        f"| `{field.name}` | {field.default} | {field.metadata['description']} |" for field in fields(ResidualConfig)
+    ]
     return "\n".join(["| field | default | meaning |", "|---|---|---|", *rows])
 
 

@@ -7,22 +7,6 @@ import numpy as np
 from nappingrl.types import Floats
 
 
-def hill_limit(values: Floats, probability: float) -> float:
-    """The value that a further one exceeds with this probability, for values with a heavy tail.
-
-    Hill's estimator on the upper quarter.
-    """
-    ordered = np.sort(np.maximum(values, 1e-12))[::-1]
-    n = len(ordered)
-    k = max(1, n // 4)
-    if k >= n:
-        return float(2 * ordered[0])
-    index = float(np.log(ordered[:k] / ordered[k]).mean())
-    # The mean over the uncertainty of the index, which follows a gamma distribution.
-    with np.errstate(over="ignore"):  # with few values the limit is infinite
-        return float(ordered[k] * np.exp(k * index * ((k / (n * probability)) ** (1 / k) - 1)))
-
-
 def tail_limit(values: Floats, probability: float) -> float:
     """The value that a further one exceeds with this probability, whether the tail is heavy or light.
 

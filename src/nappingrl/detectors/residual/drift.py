@@ -25,7 +25,7 @@ class Drift:
 
     For each observation its residual is summed, times each entry of the encoded action, and its size beyond the usual
     one. Steps of an episode depend on each other, so an episode is compared with whole episodes. A sum far larger than
-    ever before, by Hill's estimator, is an alarm at once. Smaller deviations add up over episodes beyond an allowance
+    ever before, by `tail_limit`, is an alarm at once. Smaller deviations add up over episodes beyond an allowance
     (CUSUM), for each sum and sign: several episodes in a row must deviate the same way.
     """
 
@@ -83,7 +83,7 @@ class Drift:
         deviation = np.maximum(np.std(whole, axis=0, ddof=1), config.least_deviation)
         self.deviation[row] = deviation * np.sqrt(1 + 1 / n)
         values = np.array([(sums / self.deviation[row]).max() for sums in largest])
-        limit = min(tail_limit(values, config.false_alarms), config.max_limit_factor * float(values.max()))
+        limit = min(tail_limit(values, config.false_alarms), config.max_drift_factor * float(values.max()))
         self.limit[row] = max(limit, config.min_drift)
 
     def _products(

@@ -9,11 +9,9 @@ import pytest
 from numpy.typing import NDArray
 
 from detectors.linear_worlds import BEFORE, CALM, FACTS, OTHER, SHIFTED, STEPS, Trials, World, transition
-from nappingrl import NappingAgent
-from nappingrl.agents.base import Agent
 from nappingrl.detectors.residual import Residual, ResidualConfig
 from nappingrl.detectors.tail_limits import tail_limit
-from nappingrl.errors import BadSpecError, NappingError
+from nappingrl.errors import BadSpecError
 from nappingrl.types import DomainSpec
 
 # ---- the limit ----------------------------------------------------------------------------------------------------
@@ -312,10 +310,4 @@ def test_continuous_actions() -> None:
 def test_what_it_cannot_do_is_refused_in_one_line(facts: DomainSpec, options: dict[str, float], words: str) -> None:
     with pytest.raises(BadSpecError, match=words) as caught:
         Residual(1, facts, ResidualConfig(**options))
-    assert "\n" not in str(caught.value)
-
-
-def test_an_agent_outside_any_domain_is_told_in_one_line_that_it_needs_facts(agent: Agent) -> None:
-    with pytest.raises(NappingError) as caught:
-        NappingAgent(agent, detector="residual")
     assert "\n" not in str(caught.value)

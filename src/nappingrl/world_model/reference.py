@@ -41,7 +41,7 @@ LEVERAGE_TOLERANCE = 0.02
 """How much larger residuals may be per multiple of the mean leverage, beyond the usual one."""
 MIN_UNCLIPPED = 0.3
 """Bounds are ignored if fewer steps than this share keep off them."""
-MOVED = 10.0
+MOVED = 100.0
 """The residual, in usual ones, of a flag that takes a value that it never had in the reference."""
 N_TIES = 3
 """An extreme value that comes this often exactly is a bound."""

@@ -86,8 +86,9 @@ class Auto(Method):
         self._arbiters: list[dict[int, Arbiter]] = [{} for _ in range(n)]
         self._rules = np.zeros((n, len(self._methods)), np.int64)
         """A checksum of what each certain candidate does, to notice when it changes."""
-        self._chosen: list[Actions] = []
-        """What each candidate chose at the latest step."""
+        shape = (n,) if agent.action_low is None else (n, len(agent.action_low))
+        self._chosen = np.zeros((len(self._methods), *shape), np.float64)
+        """What each candidate chose at the latest step of each row."""
 
     # ------------------------------------------------------------------------------------------------- acting
 
@@ -147,13 +148,14 @@ class Auto(Method):
     @override
     def act(self, rows: Rows, observations: Observations, decision: Decision) -> Actions:
         players = self._episodes.player[rows]
-        self._chosen = [method.act(rows, observations, decision) for method in self._methods]
-        if not players.any():
-            return decision.actions
-        actions: Actions = decision.actions.copy()
-        for number, chosen in enumerate(self._chosen, 1):
-            is_mine = players == number
-            actions[is_mine] = chosen[is_mine]
+        actions: Actions = decision.actions
+        for number, method in enumerate(self._methods):
+            chosen = method.act(rows, observations, decision)
+            self._chosen[number, rows] = chosen
+            is_mine = players == number + 1
+            if is_mine.any():
+                actions = actions.copy()
+                actions[is_mine] = chosen[is_mine]
         return actions
 
     # ------------------------------------------------------------------------------------------------- learning
@@ -188,7 +190,7 @@ class Auto(Method):
         for number, method in enumerate(self._methods):
             may_learn = detected
             if not method.learns_from_others and detected.any():
-                differs = self._chosen[number] != transition.actions
+                differs = self._chosen[number, rows] != transition.actions
                 may_learn = detected & ~(differs if differs.ndim == 1 else differs.any(axis=1))
             method.learn(rows, transition, may_learn)
         e = self._episodes

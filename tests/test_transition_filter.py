@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from nappingrl import NappingAgent
 from nappingrl.domains.cartpole import CartPole
+from nappingrl.errors import BadSpecError
 from nappingrl.registry import detectors, methods
 from nappingrl.transition_filter import MIN_STEPS, TransitionFilter
 from nappingrl.trials.engine import Engine
@@ -207,6 +208,19 @@ def test_continuous_actions_are_judged() -> None:
     agent = NappingAgent("sac", domain="Pendulum-v1", detector="given")
     agent.observe(np.zeros(3), [np.nan], np.zeros(3), 0.0, False)
     assert agent.dropped.tolist() == [1]
+
+
+@pytest.mark.parametrize("bad", BAD[:4])
+def test_a_discrete_action_that_is_no_number_is_dropped(bad: float) -> None:
+    agent = NappingAgent("ppo", domain="cartpole", detector="given", n_envs=2)
+    zeros = np.zeros((2, 4), np.float32)
+    agent.observe(zeros[0], bad, zeros[0], 1.0, True)
+    assert agent.dropped.tolist() == [1, 0]
+    agent.observe(zeros, [bad, 1.0], zeros, [1.0, 1.0], [False, False], [False, False])
+    assert agent.dropped.tolist() == [2, 0]
+    assert agent.adaptation.returns.tolist() == [0.0, 1.0]
+    with pytest.raises(BadSpecError, match=r"action .* given; the agent's are 0 to 1"):
+        agent.observe(zeros, [bad, 2.0], zeros, [1.0, 1.0], [False, False], [False, False])
 
 
 # ---- trials -------------------------------------------------------------------------------------------------------

@@ -182,7 +182,7 @@ def test_an_agent_that_could_not_be_loaded_is_not_made() -> None:
 
 
 def test_mutated_files_are_refused_or_used(request: pytest.FixtureRequest) -> None:
-    """300 files, in a process whose kernels check every index; they are compiled into a folder of their own."""
+    """300 files, in a process whose kernels check every index; they are compiled into a separate folder."""
     code = (
         "import msgspec; from tests.attack.saved_agents import attack;"
         "print(msgspec.json.encode(attack(0.03, 1)).decode())"

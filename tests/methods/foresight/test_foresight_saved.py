@@ -28,7 +28,7 @@ class Player:
         self.params, self.observation = params, None
 
     def play(self, steps: int) -> list[int]:
-        """The actions of so many steps."""
+        """The actions of some steps."""
         actions = []
         for _ in range(steps):
             if self.observation is None:

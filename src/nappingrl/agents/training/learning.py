@@ -56,14 +56,14 @@ def learn(
     on_evaluation: OnEvaluation | None = None,
     tensorboard: Path | None = None,
 ) -> Learned:
-    """Train by a recipe; checkpoints are kept in the folder, and one that is there is resumed."""
+    """Train by a recipe; checkpoints are kept in the folder, and a training that has one is resumed."""
     state = None if folder is None else checkpoint.read(folder, recipe)
     with one_thread():
         while True:
             model = make_model(recipe, _segment_seed(recipe["seed"], state), tensorboard)
             watch = _Watch(recipe, on_progress, on_evaluation, state)
             if state is not None:
-                checkpoint.restore(model, state)
+                _restore(model, state, folder)
             is_finished = _run_segment(model, watch, recipe["total_steps"])
             if is_finished:
                 checkpoint.set_parameters(model, watch.best)
@@ -72,6 +72,16 @@ def learn(
             if folder is not None:
                 checkpoint.write(folder, recipe, state)
             _close(model)
+
+
+def _restore(model: BaseAlgorithm, state: State, folder: Path | None) -> None:
+    """Continue from a state, which may come from a file that was tampered with."""
+    try:
+        checkpoint.restore(model, state)
+    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError):  # of torch, with many lines
+        raise BadSpecError(
+            f"the checkpoint '{folder}' does not fit the model of its recipe; delete it to start anew"
+        ) from None
 
 
 def as_agent(model: BaseAlgorithm, name: str) -> Agent:

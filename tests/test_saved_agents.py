@@ -14,11 +14,10 @@ import pytest
 from numpy.typing import NDArray
 
 from nappingrl import NappingAgent
-from nappingrl.errors import BadAgentError, BadSpecError
+from nappingrl.errors import AdaptationWarning, BadAgentError, BadSpecError
 from tests.attack.outcome import Outcome
 from tests.attack.saved_agents import Saved, read, write
 
-pytestmark = pytest.mark.filterwarnings("ignore::nappingrl.AdaptationWarning")  # agents that wait or stay idle
 ROOT = Path(__file__).parents[1]
 METHOD_OPTIONS: dict[str, dict[str, Any]] = {"napping": {"rule": "fallback"}, "napping-ucb": {}, "foresight": {}}
 
@@ -27,6 +26,8 @@ def make(method: str, detector: str, path: Path) -> Saved:
     """An agent that has learned something, saved."""
     agent = NappingAgent("ppo", domain="cartpole", method=method, detector=detector, **METHOD_OPTIONS[method])
     random = np.random.default_rng(0)
+    with pytest.warns(AdaptationWarning, match="waits for an alarm"):
+        agent.predict(np.zeros(4, np.float32))
     for step in range(125):
         observation, following = random.normal(0, 0.03, size=(2, 4)).astype(np.float32)
         action, _ = agent.predict(observation)

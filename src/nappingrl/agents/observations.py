@@ -20,6 +20,8 @@ def as_batch(agent: Agent, observation: Any) -> tuple[Any, bool]:
             "a tuple (observation, info) was given: unpack it first, `observation, info = env.reset()`"
         )
     batch = _map_arrays(_as_numbers, observation)
+    if agent.n_states and not isinstance(batch, dict) and batch.dtype.kind in "iu":
+        batch = _one_hot(batch, agent.n_states)
     is_single = _is_single(agent, batch)
     return (_map_arrays(lambda array: array[None], batch) if is_single else batch), is_single
 
@@ -38,6 +40,17 @@ def check_alike(batch: Any, next_batch: Any) -> None:
         raise BadObservationError(
             f"observations of shape {shapes} but next observations of shape {next_shapes} given; make them alike"
         )
+
+
+def _one_hot(states: NDArray[Any], n: int) -> NDArray[np.float32]:
+    """One whole number, or (m,) of them, as SB3 encodes them."""
+    if states.size and not (states.min() >= 0 and states.max() < n):
+        raise BadObservationError(
+            f"observation {states} given; the agent was trained on whole numbers from 0 to {n - 1}"
+        )
+    encoded = np.zeros((*states.shape, n), np.float32)
+    np.put_along_axis(encoded, states[..., None], 1.0, axis=-1)
+    return encoded
 
 
 def _is_single(agent: Agent, observation: Any) -> bool:

@@ -1,6 +1,6 @@
 """The environment that a novelty changes: found by its id, made, and read as a DomainSpec."""
 
-import re
+from dataclasses import replace
 from functools import lru_cache, partial
 from importlib import import_module
 
@@ -8,21 +8,32 @@ import gymnasium
 import numpy as np
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.spaces import Box, Discrete
+from gymnasium.wrappers import FlattenObservation
 
 from nappingrl.errors import BadSpecError, MissingExtraError, UnknownNameError, did_you_mean, shown
 from nappingrl.novelties.attributes import Env, read_constants
+from nappingrl.novelties.env_wrappers import SEPARATOR, wrapper_specs
 from nappingrl.novelties.verify import play
 from nappingrl.registry import domains
 from nappingrl.types import DomainSpec
 
-ID = re.compile(r"(?:[\w.]+:)?(?:[\w:-]+/)?[\w:.-]+-v[0-9]+")
-"""[module:][namespace/]Name-vN"""
 MAX_MODULE = 200
 """Characters in the name of a module."""
 
 
 def find_spec(env_id: str) -> EnvSpec:
-    """The registered environment; one line with the nearest id where there is none."""
+    """The registered environment, with its wrappers; one line with the nearest id where there is none."""
+    env_id, *wrappers = env_id.split(SEPARATOR)
+    spec = _find_plain(env_id)
+    return replace(spec, additional_wrappers=wrapper_specs(wrappers)) if wrappers else spec
+
+
+def full_id(spec: EnvSpec) -> str:
+    """The id with the names of its wrappers: CarRacing-v3+flatten."""
+    return SEPARATOR.join([spec.id, *(wrapper.name for wrapper in spec.additional_wrappers)])
+
+
+def _find_plain(env_id: str) -> EnvSpec:
     module, colon, name = env_id.rpartition(":")
     if colon:
         _import(module, env_id)
@@ -57,44 +68,53 @@ def _import(module: str, env_id: str) -> None:
 
 
 def make_env(spec: EnvSpec) -> Env:
-    """A fresh environment without pictures and without a time limit: trials count the steps themselves."""
+    """A fresh environment without pictures and without a time limit: trials count the steps themselves.
+
+    Observations that are one whole number are encoded one-hot, as SB3 does.
+    """
     kwargs = {name: value for name, value in spec.kwargs.items() if name != "render_mode"}
     plain = EnvSpec(**{name: getattr(spec, name) for name in _FIELDS}, kwargs=kwargs)
     try:
-        return gymnasium.make(plain, max_episode_steps=-1, disable_env_checker=True)
+        env = gymnasium.make(plain, max_episode_steps=-1, disable_env_checker=True)
     except gymnasium.error.DependencyNotInstalled as error:
         raise MissingExtraError(f"{spec.id} needs more than gymnasium: {_one_line(error)}") from error
     except gymnasium.error.Error as error:
         raise BadSpecError(f"{spec.id} cannot be made: {_one_line(error)}") from error
+    except Exception as error:  # a wrapper raises anything where the observations do not suit it
+        if not spec.additional_wrappers:
+            raise
+        raise BadSpecError(f"{full_id(spec)} cannot be made ({type(error).__name__}: {_one_line(error)})") from error
+    return FlattenObservation(env) if isinstance(env.observation_space, Discrete) else env
 
 
-_FIELDS = ("id", "entry_point", "reward_threshold", "nondeterministic", "order_enforce")
+_FIELDS = ("id", "entry_point", "reward_threshold", "nondeterministic", "order_enforce", "additional_wrappers")
 
 
 def read_env(spec: EnvSpec) -> DomainSpec:
     """The spaces of an environment and its constants: all that a description of a novelty may refer to."""
     make = partial(make_env, spec)
     env = make()
-    actions, observations = env.action_space, env.observation_space
+    actions, observations, name = env.action_space, env.observation_space, full_id(spec)
+    horizon = spec.max_episode_steps or getattr(env.unwrapped, "max_steps", None)
     env.close()
     if not isinstance(observations, Box) or len(observations.shape) != 1:
         raise BadSpecError(
-            f"{spec.id} has observations {observations}; allowed: one row of numbers (a flat Box); "
-            "gymnasium.wrappers.FlattenObservation makes one"
+            f"{name} has observations {shown(str(observations))}; allowed: one row of numbers (a flat Box) or one "
+            "whole number; wrappers make one, such as --wrap flatten (see `napping list`)"
         )
     if not isinstance(actions, Discrete) and not (isinstance(actions, Box) and len(actions.shape) == 1):
-        raise BadSpecError(f"{spec.id} has actions {actions}; allowed: Discrete, or one row of numbers (a flat Box)")
+        raise BadSpecError(f"{name} has actions {actions}; allowed: Discrete, or one row of numbers (a flat Box)")
     no_bounds = np.zeros(0, np.float32)
     return DomainSpec(
-        name=spec.id,
-        title=spec.id,
-        env_id=spec.id,
+        name=name,
+        title=name,
+        env_id=name,
         observation_low=observations.low.astype(np.float32),
         observation_high=observations.high.astype(np.float32),
         n_actions=int(actions.n) if isinstance(actions, Discrete) else 0,
         action_low=actions.low if isinstance(actions, Box) else no_bounds,
         action_high=actions.high if isinstance(actions, Box) else no_bounds,
-        horizon=int(spec.max_episode_steps or 0),
+        horizon=horizon if isinstance(horizon, int) and horizon > 0 else 0,
         constants=read_constants(make, partial(play, episodes=2)),
     )
 

@@ -14,12 +14,12 @@ from command_line import Napping
 from nappingrl.agents.base import Agent
 from nappingrl.agents.training import sb3
 from nappingrl.errors import BadRunError
-from nappingrl.lock import locked
+from nappingrl.files.lock import locked
 
 HOLD = """
 import sys
 from pathlib import Path
-from nappingrl.lock import locked
+from nappingrl.files.lock import locked
 with locked(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

@@ -1,5 +1,6 @@
 """Environments whose observations are no row of numbers: one-hot whole numbers, and wrappers by name."""
 
+from dataclasses import replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -7,18 +8,20 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.envs.registration import WrapperSpec
 from stable_baselines3 import PPO
 
 import nappingrl
 from domains import toy_envs
+from nappingrl import env_wrappers
 from nappingrl.agents import load
 from nappingrl.cli import main
 from nappingrl.cli.argv import parse
 from nappingrl.cli.run import Run, command_for
 from nappingrl.domains import find_domain
+from nappingrl.env_wrappers import WRAPPERS, known_wrappers, wrapper_specs
 from nappingrl.errors import BadObservationError, BadSpecError, MissingExtraError, NappingError
-from nappingrl.novelties import env_wrappers
-from nappingrl.novelties.env_wrappers import WRAPPERS, known_wrappers, wrapper_specs
+from nappingrl.novelties.subject import PACKAGES
 from nappingrl.trials.spec import RunSpec
 
 toy_envs.register()
@@ -118,9 +121,30 @@ def test_wrappers_of_a_given_environment_are_kept() -> None:
     assert changed.reset(seed=0)[0][2] == 4.0
 
 
+def test_wrappers_that_draw_are_left_out_of_verification() -> None:
+    """They need a picture, which the environments that are compared do not have."""
+    env = gymnasium.make("CartPole-v1", render_mode="rgb_array")
+    filmed = gymnasium.wrappers.RenderCollection(env)
+    assert nappingrl.apply_novelty(filmed, "gravity=20").unwrapped.gravity == 20.0  # type: ignore[attr-defined]
+
+
+def test_wrappers_of_a_registration_are_kept() -> None:
+    flatten = WrapperSpec("FlattenObservation", "gymnasium.wrappers:FlattenObservation", {})
+    spec = replace(gymnasium.spec("toys/Notes-v0"), id="toys/FlatNotes-v0")
+    gymnasium.registry[spec.id] = replace(spec, additional_wrappers=(flatten,))
+    try:
+        assert find_domain(spec.id).observation_low.shape == (7,)
+        stacked = find_domain(f"{spec.id}+stack-4+flatten")
+        assert (stacked.name, stacked.observation_low.shape) == (f"{spec.id}+stack-4+flatten", (28,))
+    finally:
+        del gymnasium.registry[spec.id]
+
+
 @pytest.mark.parametrize(
     ("name", "error", "text"),
     [
+        ("Absent-Empty-v0", MissingExtraError, "Absent-Empty-v0 needs no_such_package.*: pip install no_such_package"),
+        ("Absent-Empty-v0+flatten", MissingExtraError, "pip install no_such_package"),
         ("toys/Pictures-v0", BadSpecError, "has observations .* --wrap flatten"),
         ("toys/Pictures-v0+flaten", NappingError, "unknown wrapper 'flaten'.*Did you mean 'flatten'"),
         ("toys/Pictures-v0+os:system", NappingError, "unknown"),
@@ -129,7 +153,10 @@ def test_wrappers_of_a_given_environment_are_kept() -> None:
         ("CartPole+flatten", NappingError, "unknown"),
     ],
 )
-def test_what_cannot_be_wrapped_is_said_in_one_line(name: str, error: type[Exception], text: str) -> None:
+def test_what_cannot_be_wrapped_is_said_in_one_line(
+    name: str, error: type[Exception], text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(PACKAGES, "Absent-", "no_such_package")
     with pytest.raises(error, match=text) as caught:
         find_domain(name)
     assert "\n" not in str(caught.value)
@@ -139,7 +166,7 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(WRAPPERS, "absent", ("no_such_package.wrappers:Flat", {}, ""))
     known_wrappers.cache_clear()
     try:
-        with pytest.raises(MissingExtraError, match="wrapper 'absent' needs the package no_such_package"):
+        with pytest.raises(MissingExtraError, match=r"wrapper 'absent' needs no_such_package, .* pip install no_such"):
             wrapper_specs(["absent"])
     finally:
         known_wrappers.cache_clear()
@@ -158,7 +185,7 @@ def test_installed_packages_offer_wrappers(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_minigrid_where_it_is_installed() -> None:
-    pytest.importorskip("minigrid")
+    pytest.importorskip("minigrid")  # a run needs no import of it: the ids tell
     domain = find_domain("MiniGrid-Empty-5x5-v0+minigrid-full+minigrid-image+flatten")
     assert (domain.observation_low.shape, domain.n_actions, domain.horizon) == ((75,), 7, 100)
 
@@ -177,6 +204,23 @@ def test_the_command_names_its_wrappers(capsys: pytest.CaptureFixture[str], tmp_
     assert "--env toys/Notes-v0 --wrap flatten " in run.manifest.command
     main(["replay", str(tmp_path / "run"), "1"])
     assert "the same rows as stored" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [("--env toys/Notes-v0 --wrap flatten", "toys/Notes-v0+flatten"), ("--env FrozenLake-v1", "FrozenLake-v1")],
+)
+def test_agents_are_trained_behind_wrappers(
+    words: str, name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nappingrl.agents.training.cards.EPISODES", 2)
+    monkeypatch.setattr("nappingrl.agents.training.recipes.EVALUATION_EPISODES", 2)
+    options = ["--steps", "64", "--option", "n_steps=32", "batch_size=32", "--out"]
+    main(["train", *words.split(), *options, str(tmp_path / "agent.zip")])
+    command = capsys.readouterr().out.splitlines()[-1].removeprefix("next: napping ")
+    assert command == f"run {words} --agent {tmp_path / 'agent.zip'}"
+    main([*command.split(), "--trials", "1", "--protocol", "0+1", "--workers", "1", "--out", str(tmp_path / "run")])
+    assert nappingrl.read_run(tmp_path / "run").spec["domain"] == name
 
 
 def test_a_spec_becomes_its_command(model_zip: Path) -> None:

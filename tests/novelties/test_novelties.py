@@ -243,8 +243,8 @@ def test_words() -> None:
     subject = read_env(gymnasium.spec("toys/Echo-v0"))
     words = read_description("size=4..8; area=follows; action-remap=2,1,0;obs-drop=1; action-delay=2", subject)
     assert words.words(subject) == (
-        "size is 4 to 8 instead of 3; action 0 does what action 2 did; action 1 does what action 1 did; "
-        "action 2 does what action 0 did; observation 1 reads 0; actions take effect 2 steps late; area follows"
+        "size is 4 to 8 instead of 3; action 0 does what action 2 did; action 2 does what action 0 did; "
+        "observation 1 reads 0; actions take effect 2 steps late; area follows"
     )
     assert words.text == "size=4..8;area=follows;action-remap=2,1,0;obs-drop=1;action-delay=2"
 

@@ -21,7 +21,7 @@ def as_batch(agent: Agent, observation: Any) -> tuple[Any, bool]:
         )
     batch = _map_arrays(_as_numbers, observation)
     if agent.n_states and not isinstance(batch, dict) and batch.dtype.kind in "iu":
-        batch = _one_hot(batch, agent.n_states)
+        batch = one_hot(batch, agent.n_states)
     is_single = _is_single(agent, batch)
     return (_map_arrays(lambda array: array[None], batch) if is_single else batch), is_single
 
@@ -42,7 +42,7 @@ def check_alike(batch: Any, next_batch: Any) -> None:
         )
 
 
-def _one_hot(states: NDArray[Any], n: int) -> NDArray[np.float32]:
+def one_hot(states: NDArray[Any], n: int) -> NDArray[np.float32]:
     """One whole number, or (m,) of them, as SB3 encodes them."""
     if states.size and not (states.min() >= 0 and states.max() < n):
         raise BadObservationError(

@@ -9,10 +9,10 @@ from rich.table import Table
 
 from nappingrl.agents.zoo import agent_names
 from nappingrl.domains import find_domain
+from nappingrl.env_wrappers import known_wrappers
 from nappingrl.methods.base import Option
 from nappingrl.methods.napping.rules import RULES
 from nappingrl.methods.napping.space import SPACES
-from nappingrl.novelties.env_wrappers import known_wrappers
 from nappingrl.novelties.terms import OTHER, TERMS
 from nappingrl.registry import Entry, detectors, domains, methods
 from nappingrl.types import Defaults

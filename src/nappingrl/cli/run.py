@@ -12,8 +12,8 @@ from tyro.conf import Positional
 from nappingrl.agents import load
 from nappingrl.cli import argv
 from nappingrl.cli.console import new_run_folder, print_note, print_table, progress
+from nappingrl.env_wrappers import SEPARATOR
 from nappingrl.errors import BadSpecError, check_whole
-from nappingrl.novelties.env_wrappers import SEPARATOR
 from nappingrl.novelties.subject import find_spec
 from nappingrl.registry import domains
 from nappingrl.report.runs import Run as TrialRun

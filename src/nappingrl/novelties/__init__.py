@@ -56,9 +56,13 @@ def apply_novelty(
 
 
 def _spec_of(env: gymnasium.Env[Any, Any]) -> EnvSpec | None:
-    """How the environment is made, with those of its wrappers that gymnasium can make again."""
+    """How the environment is made, with those of its wrappers that gymnasium can make again, except for rendering."""
     spec = env.unwrapped.spec
     if spec is None or env.spec is None:
         return None
-    wrappers = tuple(wrapper for wrapper in env.spec.additional_wrappers if wrapper.kwargs is not None)
+    wrappers = tuple(
+        wrapper
+        for wrapper in env.spec.additional_wrappers
+        if wrapper.kwargs is not None and not wrapper.entry_point.startswith("gymnasium.wrappers.rendering:")
+    )
     return replace(spec, additional_wrappers=wrappers)

@@ -54,7 +54,8 @@ class Description:
 
     def words(self, domain: DomainSpec) -> str:
         """The change in sentences."""
-        said = [say(flat, span, domain) for flat, span in self.ranges.items() if flat != OTHER]
+        changed = {flat: span for flat, span in self.ranges.items() if set(span) != {neutral_of(flat, domain)}}
+        said = [say(flat, span, domain) for flat, span in (changed or self.ranges).items() if flat != OTHER]
         said += [f"the environment is {self.other}"] if self.other else []
         said += [f"{name} follows" for name in self.follows]
         return "; ".join(said)

@@ -1,6 +1,5 @@
 """The environment that a novelty changes: found by its id, made, and read as a DomainSpec."""
 
-from dataclasses import replace
 from functools import lru_cache, partial
 from importlib import import_module
 
@@ -10,27 +9,30 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.spaces import Box, Discrete
 from gymnasium.wrappers import FlattenObservation
 
+from nappingrl.env_wrappers import SEPARATOR, known_wrappers, with_wrappers
 from nappingrl.errors import BadSpecError, MissingExtraError, UnknownNameError, did_you_mean, shown
 from nappingrl.novelties.attributes import Env, read_constants
-from nappingrl.novelties.env_wrappers import SEPARATOR, wrapper_specs
 from nappingrl.novelties.verify import play
 from nappingrl.registry import domains
 from nappingrl.types import DomainSpec
 
+PACKAGES = {"MiniGrid-": "minigrid", "BabyAI-": "minigrid"}
+"""Packages that register their environments only when they are imported, by the beginning of the ids."""
 MAX_MODULE = 200
 """Characters in the name of a module."""
 
 
 def find_spec(env_id: str) -> EnvSpec:
     """The registered environment, with its wrappers; one line with the nearest id where there is none."""
-    env_id, *wrappers = env_id.split(SEPARATOR)
-    spec = _find_plain(env_id)
-    return replace(spec, additional_wrappers=wrapper_specs(wrappers)) if wrappers else spec
+    plain = _find_plain(env_id.split(SEPARATOR)[0])
+    found = with_wrappers(env_id)
+    return plain if isinstance(found, str) else found
 
 
 def full_id(spec: EnvSpec) -> str:
     """The id with the names of its wrappers: CarRacing-v3+flatten."""
-    return SEPARATOR.join([spec.id, *(wrapper.name for wrapper in spec.additional_wrappers)])
+    names = [wrapper.name for wrapper in spec.additional_wrappers if wrapper.name in known_wrappers()]
+    return SEPARATOR.join([spec.id, *names])
 
 
 def _find_plain(env_id: str) -> EnvSpec:
@@ -39,6 +41,7 @@ def _find_plain(env_id: str) -> EnvSpec:
         _import(module, env_id)
     if name not in gymnasium.registry:
         domains.entries()  # registers the environments of installed packages
+        _import_package(name)
     spec = gymnasium.registry.get(name)
     if spec is not None:
         return spec
@@ -47,6 +50,18 @@ def _find_plain(env_id: str) -> EnvSpec:
         f"unknown environment '{shown(env_id)}'; allowed: ids that are registered with gymnasium, such as Acrobot-v1, "
         f"or module:id for those that a module of yours registers.{hint}"
     )
+
+
+def _import_package(name: str) -> None:
+    """Import the well-known package that registers an environment of this name."""
+    package = next((package for start, package in PACKAGES.items() if name.startswith(start)), "")
+    try:
+        if package:
+            import_module(package)
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(
+            f"{shown(name)} needs {error.name}, which is not installed: pip install {package}"
+        ) from error
 
 
 def _import(module: str, env_id: str) -> None:
@@ -68,14 +83,17 @@ def _import(module: str, env_id: str) -> None:
 
 
 def make_env(spec: EnvSpec) -> Env:
-    """A fresh environment without pictures and without a time limit: trials count the steps themselves.
+    """A fresh environment for trials; observations that are one whole number are encoded one-hot, as SB3 does."""
+    env = make_plain(spec)
+    return FlattenObservation(env) if isinstance(env.observation_space, Discrete) else env
 
-    Observations that are one whole number are encoded one-hot, as SB3 does.
-    """
+
+def make_plain(spec: EnvSpec) -> Env:
+    """A fresh environment without pictures and without a time limit: trials count the steps themselves."""
     kwargs = {name: value for name, value in spec.kwargs.items() if name != "render_mode"}
     plain = EnvSpec(**{name: getattr(spec, name) for name in _FIELDS}, kwargs=kwargs)
     try:
-        env = gymnasium.make(plain, max_episode_steps=-1, disable_env_checker=True)
+        return gymnasium.make(plain, max_episode_steps=-1, disable_env_checker=True)
     except gymnasium.error.DependencyNotInstalled as error:
         raise MissingExtraError(f"{spec.id} needs more than gymnasium: {_one_line(error)}") from error
     except gymnasium.error.Error as error:
@@ -83,11 +101,23 @@ def make_env(spec: EnvSpec) -> Env:
     except Exception as error:  # a wrapper raises anything where the observations do not suit it
         if not spec.additional_wrappers:
             raise
-        raise BadSpecError(f"{full_id(spec)} cannot be made ({type(error).__name__}: {_one_line(error)})") from error
-    return FlattenObservation(env) if isinstance(env.observation_space, Discrete) else env
+        why = f"{type(error).__name__}: {_one_line(error)}".removesuffix(": ")
+        raise BadSpecError(f"{full_id(spec)} cannot be made ({why}); wrappers that suit it: {_advice(spec)}") from error
 
 
 _FIELDS = ("id", "entry_point", "reward_threshold", "nondeterministic", "order_enforce", "additional_wrappers")
+
+
+def time_limit(spec: EnvSpec, env: Env) -> int:
+    """The steps of an episode, by the spec or by the environment's `max_steps`, as MiniGrid has it; 0: no limit."""
+    limit = spec.max_episode_steps or getattr(env.unwrapped, "max_steps", None)
+    return limit if isinstance(limit, int) and limit > 0 else 0
+
+
+def _advice(spec: EnvSpec) -> str:
+    """Wrappers that make one row of numbers of most observations of such an environment."""
+    is_minigrid = any(spec.id.startswith(start) for start in PACKAGES)
+    return f"--wrap {'minigrid-image ' * is_minigrid}flatten, for others see `napping list`"
 
 
 def read_env(spec: EnvSpec) -> DomainSpec:
@@ -95,12 +125,12 @@ def read_env(spec: EnvSpec) -> DomainSpec:
     make = partial(make_env, spec)
     env = make()
     actions, observations, name = env.action_space, env.observation_space, full_id(spec)
-    horizon = spec.max_episode_steps or getattr(env.unwrapped, "max_steps", None)
+    horizon = time_limit(spec, env)
     env.close()
     if not isinstance(observations, Box) or len(observations.shape) != 1:
         raise BadSpecError(
             f"{name} has observations {shown(str(observations))}; allowed: one row of numbers (a flat Box) or one "
-            "whole number; wrappers make one, such as --wrap flatten (see `napping list`)"
+            f"whole number; wrappers make one: {_advice(spec)}"
         )
     if not isinstance(actions, Discrete) and not (isinstance(actions, Box) and len(actions.shape) == 1):
         raise BadSpecError(f"{name} has actions {actions}; allowed: Discrete, or one row of numbers (a flat Box)")
@@ -114,7 +144,7 @@ def read_env(spec: EnvSpec) -> DomainSpec:
         n_actions=int(actions.n) if isinstance(actions, Discrete) else 0,
         action_low=actions.low if isinstance(actions, Box) else no_bounds,
         action_high=actions.high if isinstance(actions, Box) else no_bounds,
-        horizon=horizon if isinstance(horizon, int) and horizon > 0 else 0,
+        horizon=horizon,
         constants=read_constants(make, partial(play, episodes=2)),
     )
 

@@ -31,8 +31,8 @@ class Term:
 TERMS: dict[str, Term] = {
     REMAP: Term(0.0, "action {entry} does what action {} did", low=0.0, is_whole=True, actions="discrete"),
     "action-delay": Term(0.0, "actions take effect {} steps late", low=0.0, high=1000.0, is_whole=True),
-    "action-noise": Term(0.0, "{what} are random, or noisy, by a share of {}", low=0.0, high=1.0),
-    "action-scale": Term(1.0, "{what} are multiplied by {}", actions="continuous"),
+    "action-noise": Term(0.0, "{what} is random, or noisy, by a share of {}", low=0.0, high=1.0),
+    "action-scale": Term(1.0, "{what} is multiplied by {}", actions="continuous"),
     "action-shift": Term(0.0, "{} is added to {what}", actions="continuous"),
     OBS_REMAP: Term(0.0, "observation {entry} shows what observation {} showed", low=0.0, is_whole=True),
     "obs-shift": Term(0.0, "{} is added to {where}"),
@@ -122,5 +122,5 @@ def say(flat: str, span: tuple[float, float], domain: DomainSpec) -> str:
     if name not in TERMS:
         return f"{flat} is {amount} instead of {float(domain.constants[flat]):g}"
     where = "the whole observation" if entry is None else f"observation {entry}"
-    what = "actions" if entry is None else f"entries {entry} of actions"
+    what = "each action" if entry is None else f"entry {entry} of each action"
     return TERMS[name].words.format(amount, entry=entry, where=where, what=what)

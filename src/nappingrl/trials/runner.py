@@ -16,7 +16,7 @@ from nappingrl.agents.base import Agent
 from nappingrl.domains import find_domain
 from nappingrl.errors import BadAgentError, BadRunError, BadSpecError, check_name, check_whole
 from nappingrl.explain import ReadableRule, summarise_principles
-from nappingrl.lock import locked
+from nappingrl.files.lock import locked
 from nappingrl.methods.napping.candidates import choice_names
 from nappingrl.trials import ray_executor as cluster
 from nappingrl.trials.engine import Engine

@@ -14,7 +14,7 @@ from nappingrl.agents.training.learning import Learned, OnEvaluation, learn
 from nappingrl.agents.zoo import MAX_BYTES
 from nappingrl.errors import BadAgentError, BadSpecError
 from nappingrl.files import read_file
-from nappingrl.lock import locked
+from nappingrl.files.lock import locked
 from nappingrl.types import OnProgress
 
 STATISTICS = "vecnormalize.pkl"

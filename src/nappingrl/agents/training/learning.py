@@ -7,6 +7,7 @@ many steps and can be resumed after each of them, to the same bits; the others a
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from nappingrl.agents.torch_agent import one_thread
 from nappingrl.agents.training import checkpoint
 from nappingrl.agents.training.checkpoint import State
 from nappingrl.agents.training.evaluation import CHECKPOINT_SEED, EPISODES, evaluate
+from nappingrl.env_wrappers import with_wrappers
 from nappingrl.errors import BadSpecError
 from nappingrl.types import OnProgress
 
@@ -93,7 +95,9 @@ def make_model(recipe: dict[str, Any], seed: int, tensorboard: Path | None = Non
     """A new model with its environments."""
     options = {key: _schedule(value) for key, value in recipe["hyperparameters"].items()}
     wrapper = (lambda env: _Shaped(env, **recipe["shaping"])) if "shaping" in recipe else None
-    envs: VecEnv = make_vec_env(recipe["env"], n_envs=recipe["n_envs"], seed=seed, wrapper_class=wrapper)
+    made = with_wrappers(recipe["env"])
+    make = made if isinstance(made, str) else partial(gymnasium.make, made)
+    envs: VecEnv = make_vec_env(make, n_envs=recipe["n_envs"], seed=seed, wrapper_class=wrapper)
     if recipe["normalise"]:
         envs = VecNormalize(envs, gamma=options.get("gamma", 0.99))
     policy = dict(recipe.get("policy", {}))

@@ -11,7 +11,7 @@ from nappingrl.agents.training.learning import OnEvaluation, learn
 from nappingrl.agents.training.recipes import check_limits
 from nappingrl.errors import check_name
 from nappingrl.files import remove_temporaries
-from nappingrl.lock import locked
+from nappingrl.files.lock import locked
 from nappingrl.types import OnProgress
 
 SOURCE = "trained for this package; the best checkpoint of the evaluations during training, by mean return"

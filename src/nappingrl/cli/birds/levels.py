@@ -17,7 +17,7 @@ from nappingrl.domains.angrybirds.physics.world import World
 from nappingrl.domains.angrybirds.pictures.sheet import contact_sheet
 from nappingrl.errors import BadSpecError, check_name, check_whole
 from nappingrl.files import remove_temporaries
-from nappingrl.lock import locked
+from nappingrl.files.lock import locked
 from nappingrl.trials.limits import MAX_LEVELS, MAX_SEED
 from nappingrl.trials.store import make_folder, write_output
 

@@ -16,7 +16,7 @@ from nappingrl.domains.angrybirds.server.pass_rates import pass_rates
 from nappingrl.domains.angrybirds.server.results import Episode
 from nappingrl.domains.angrybirds.server.server import Settings
 from nappingrl.errors import BadRunError, BadSpecError, check_whole
-from nappingrl.lock import LOCK, locked
+from nappingrl.files.lock import LOCK, locked
 from nappingrl.trials.limits import MAX_EPISODES, MAX_PORT, MAX_SEED
 from nappingrl.trials.science_birds import write_runs
 from nappingrl.trials.store import make_folder

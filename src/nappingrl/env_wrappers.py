@@ -5,12 +5,14 @@ anything else. "CarRacing-v3+grayscale+flatten" is an environment with wrappers,
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
 
-from gymnasium.envs.registration import WrapperSpec
+import gymnasium
+from gymnasium.envs.registration import EnvSpec, WrapperSpec
 
 from nappingrl.errors import BadSpecError, MissingExtraError, check_name
 
@@ -45,6 +47,15 @@ def known_wrappers() -> dict[str, Known]:
     return installed | WRAPPERS
 
 
+def with_wrappers(env_id: str) -> str | EnvSpec:
+    """What gymnasium.make takes for an id, whose environment is registered; a spec where it has names of wrappers."""
+    env_id, *names = env_id.split(SEPARATOR)
+    if not names:
+        return env_id
+    spec = gymnasium.spec(env_id.rpartition(":")[2])
+    return replace(spec, additional_wrappers=(*spec.additional_wrappers, *wrapper_specs(names)))
+
+
 def wrapper_specs(names: Sequence[str]) -> tuple[WrapperSpec, ...]:
     """What gymnasium.make puts around an environment for these names; did-you-mean where one is unknown."""
     specs = []
@@ -61,7 +72,10 @@ def _check_installed(name: str, target: str) -> None:
     try:
         getattr(import_module(module), attribute)
     except ModuleNotFoundError as error:
-        raise MissingExtraError(f"wrapper '{name}' needs the package {error.name}, which is not installed") from error
+        package = module.partition(".")[0]
+        raise MissingExtraError(
+            f"wrapper '{name}' needs {error.name}, which is not installed: pip install {package}"
+        ) from error
     except Exception as error:  # whatever a package raises while it is imported
         why = " ".join(str(error).split())
         raise BadSpecError(f"wrapper '{name}' cannot be loaded ({type(error).__name__}: {why})") from error

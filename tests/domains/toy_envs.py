@@ -41,10 +41,15 @@ class Echo(gymnasium.Env[Array, Any]):
 
 
 class Restless(Echo):
-    """Does not follow its seed."""
+    """Does not follow its seed: no two episodes are the same."""
+
+    _n_episodes = 0
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
-        return super().reset(seed=None)
+        super().reset(seed=seed)
+        Restless._n_episodes += 1
+        self._offset = float(Restless._n_episodes)
+        return self._show(0.0), {}
 
 
 class Pictures(Echo):

@@ -99,12 +99,13 @@ def check_term(flat: str, domain: DomainSpec) -> None:
     needs = TERMS[name].actions
     if needs and (needs == "discrete") != (domain.n_actions > 0):
         instead = "action-scale or action-shift" if needs == "discrete" else REMAP
-        raise BadSpecError(f"{name} needs {needs} actions, which {domain.name} has not; use {instead}")
+        theirs = "continuous" if needs == "discrete" else "discrete"
+        raise BadSpecError(f"{name} needs {needs} actions, but those of {domain.name} are {theirs}; use {instead}")
     ends = (*domain.action_low.ravel().tolist(), *domain.action_high.ravel().tolist())
     if name in ("action-noise", "action-scale", "action-shift") and not all(map(isfinite, ends)):
-        raise BadSpecError(f"{name} needs actions with bounds, which {domain.name} has not")
+        raise BadSpecError(f"{name} needs actions with bounds, but those of {domain.name} have none")
     if name.startswith("obs-") and domain.observation_low.ndim != 1:
-        raise BadSpecError(f"{name} needs observations that are one row of numbers, which {domain.name} has not")
+        raise BadSpecError(f"{name} needs observations that are one row of numbers, unlike those of {domain.name}")
     if domain.action_mask is not None and (name == REMAP or name.startswith("obs-")):
         raise BadSpecError(
             f"{name} cannot be changed in {domain.name}: observations tell which of its actions are valid"
@@ -112,7 +113,7 @@ def check_term(flat: str, domain: DomainSpec) -> None:
     n_entries = count_entries(name, domain)
     if entry is not None and entry >= n_entries:
         allowed = f"allowed: {name}[0] to {name}[{n_entries - 1}]" if n_entries else f"{name} has no entries"
-        raise BadSpecError(f"{flat} is not there in {domain.name}; {allowed}")
+        raise BadSpecError(f"{domain.name} has no {flat}; {allowed}")
 
 
 def say(flat: str, span: tuple[float, float], domain: DomainSpec) -> str:

@@ -28,11 +28,11 @@ from nappingrl.score import Score, reward_score
 from nappingrl.trials.engine import Engine
 from nappingrl.trials.spec import RunSpec, TrialSpec
 
-pytestmark = pytest.mark.filterwarnings("ignore::nappingrl.AdaptationWarning")  # agents that wait or stay idle
 Env = gymnasium.Env[Any, Any]
 # Worlds in which the agent of the tests falls within 40 steps, and can learn not to.
 HARD = {"length": 3.5, "gravity": 38.0, "masscart": 1.5, "masspole": 0.7, "force": 53.0}
 FAILING = {"length": 2.9, "gravity": 32.0, "masscart": 6.0, "masspole": 0.35, "force": 40.0}
+waits = pytest.mark.filterwarnings("ignore:.*waits for an alarm:nappingrl.AdaptationWarning")
 
 
 def cartpole(**params: float) -> Any:
@@ -77,6 +77,7 @@ def test_predict_has_sb3_s_signature() -> None:
     ]
 
 
+@waits
 def test_one_observation_gives_a_number_as_in_sb3(agent: Agent) -> None:
     made = NappingAgent(agent, domain="cartpole")
     for observation in (np.zeros(4, np.float32), np.zeros(4), [0.0, 0.0, 0.0, 0.0]):
@@ -86,6 +87,7 @@ def test_one_observation_gives_a_number_as_in_sb3(agent: Agent) -> None:
         assert state is None
 
 
+@waits
 @pytest.mark.parametrize("n", [1, 3])
 def test_a_batch_gives_a_batch(agent: Agent, n: int) -> None:
     made = NappingAgent(agent, domain="cartpole", n_envs=3)
@@ -95,6 +97,7 @@ def test_a_batch_gives_a_batch(agent: Agent, n: int) -> None:
     assert actions.tolist() == [1, 0, 1][:n]
 
 
+@waits
 def test_predict_agrees_with_sb3_in_shape_and_dtype() -> None:
     ppo = pytest.importorskip("stable_baselines3").PPO
     model = ppo("MlpPolicy", "CartPole-v1", device="cpu", seed=0)
@@ -210,6 +213,7 @@ def test_observe_without_predict_asks_the_agent_itself(agent: Agent) -> None:
     assert len(tables(told)["visits"]) > 3
 
 
+@waits
 def test_detection_is_latched_and_begins_with_episode_5(agent: Agent) -> None:
     made = NappingAgent(agent, domain="cartpole")
     env = made.wrap(cartpole(**FAILING))
@@ -235,6 +239,7 @@ def test_the_detector_is_told_the_return_of_each_episode(agent: Agent) -> None:
     assert made.detected.tolist() == [True], "five returns of 140 are below 150; their sum is not"
 
 
+@waits
 def test_an_agent_that_still_works_is_left_alone(agent: Agent) -> None:
     made = NappingAgent(agent, domain="cartpole")
     assert play(made, made.wrap(cartpole()), 8, seed=0) == [200.0] * 8
@@ -248,6 +253,7 @@ def test_the_reward_is_the_score_where_nothing_is_named(agent: Agent) -> None:
     assert made.detected.tolist() == [True], "without a domain adaptation begins at once"
 
 
+@pytest.mark.filterwarnings("ignore:.*no action has failed:nappingrl.AdaptationWarning")
 def test_a_score_function_of_your_own(agent: Agent) -> None:
     calls = []
 
@@ -272,6 +278,7 @@ def same_resets(trial: TrialSpec, params: dict[str, float]) -> Env:
     return TimeLimit(env, env.domain.spec.horizon)
 
 
+@waits
 @pytest.mark.parametrize("detector", ["given", "rolling-mean", "never"])
 @pytest.mark.parametrize(
     ("options", "score"), [({}, ""), ({"rule": "fallback", "space": "raw"}, ""), ({}, "lean-drop-0.2")]
@@ -413,6 +420,7 @@ def test_random_choice_goes_on_after_loading(car_agent: Agent, tmp_path: Path) -
     assert tables(loaded) == tables(made)
 
 
+@waits
 def test_detection_goes_on_after_loading(agent: Agent, tmp_path: Path) -> None:
     """The returns that the rolling mean has seen are part of what was saved."""
     made = NappingAgent(agent, domain="cartpole")
@@ -424,6 +432,7 @@ def test_detection_goes_on_after_loading(agent: Agent, tmp_path: Path) -> None:
     assert made.detected.tolist() == loaded.detected.tolist() == [True]
 
 
+@waits
 def test_what_was_detected_stays_detected_after_loading(agent: Agent, tmp_path: Path) -> None:
     made = NappingAgent(agent, domain="cartpole")
     play(made, made.wrap(cartpole(**FAILING)), 7, seed=0)
@@ -680,6 +689,7 @@ def test_environments_may_reuse_their_observation_array(agent: Agent) -> None:
     assert play(reused, reused.wrap(OneBuffer(cartpole(**HARD))), 5, seed=0) == expected
 
 
+@waits
 def test_an_early_reset_forgets_the_running_return(agent: Agent) -> None:
     """Else the detector would judge the sum of two episodes."""
     made = NappingAgent(agent, detector=RollingMean(1, low=50, window=1, first=0))

@@ -72,7 +72,7 @@ def triple(x: float) -> float:
 
 @pytest.fixture
 def cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache of its own, in which nothing was warned of yet."""
+    """An empty cache, before any warning."""
     monkeypatch.setattr(_build, "kernel_folder", lambda: tmp_path)
     _build.warn_once.cache_clear()
     return tmp_path

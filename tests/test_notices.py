@@ -135,6 +135,26 @@ def test_bad_numbers_warn_once() -> None:
     agent.predict(np.full(4, np.nan, np.float32))
 
 
+def test_only_the_environments_of_a_step_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look may read all that a method has learned: with many environments, all of them at each end is slow."""
+    agent = NappingAgent("ppo", domain="cartpole", score=reward_score(), detector="given", n_envs=8)
+    looks: list[int] = []
+    monkeypatch.setattr(agent.method, "status", lambda env: looks.append(env) or "")
+    for _ in range(20):
+        for env in range(8):
+            agent.observe(ZEROS, 0, ZEROS, 1.0, False, env=env)
+    agent.observe(ZEROS, 0, ZEROS, 1.0, True, env=3)
+    assert looks == [3]
+
+
+def test_predict_judges_an_observation_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = NappingAgent("ppo", domain="cartpole", detector="given")
+    judge, judged = agent.adaptation.filter.are_usable, []
+    monkeypatch.setattr(agent.adaptation.filter, "are_usable", lambda *batch: judged.append(batch) or judge(*batch))
+    agent.predict(ZEROS)
+    assert len(judged) == 1
+
+
 def test_every_method_and_detector_has_a_status() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AdaptationWarning)

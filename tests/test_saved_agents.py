@@ -14,11 +14,10 @@ import pytest
 from numpy.typing import NDArray
 
 from nappingrl import NappingAgent
-from nappingrl.errors import BadAgentError, BadSpecError
+from nappingrl.errors import AdaptationWarning, BadAgentError, BadSpecError
 from tests.attack.outcome import Outcome
 from tests.attack.saved_agents import Saved, read, write
 
-pytestmark = pytest.mark.filterwarnings("ignore::nappingrl.AdaptationWarning")  # agents that wait or stay idle
 ROOT = Path(__file__).parents[1]
 METHOD_OPTIONS: dict[str, dict[str, Any]] = {"napping": {"rule": "fallback"}, "napping-ucb": {}, "foresight": {}}
 
@@ -27,6 +26,8 @@ def make(method: str, detector: str, path: Path) -> Saved:
     """An agent that has learned something, saved."""
     agent = NappingAgent("ppo", domain="cartpole", method=method, detector=detector, **METHOD_OPTIONS[method])
     random = np.random.default_rng(0)
+    with pytest.warns(AdaptationWarning, match="waits for an alarm"):
+        agent.predict(np.zeros(4, np.float32))
     for step in range(125):
         observation, following = random.normal(0, 0.03, size=(2, 4)).astype(np.float32)
         action, _ = agent.predict(observation)
@@ -182,7 +183,7 @@ def test_an_agent_that_could_not_be_loaded_is_not_made() -> None:
 
 
 def test_mutated_files_are_refused_or_used(request: pytest.FixtureRequest) -> None:
-    """300 files, in a process whose kernels check every index; they are compiled into a folder of their own."""
+    """300 files, in a process whose kernels check every index; they are compiled into a separate folder."""
     code = (
         "import msgspec; from tests.attack.saved_agents import attack;"
         "print(msgspec.json.encode(attack(0.03, 1)).decode())"

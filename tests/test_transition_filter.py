@@ -9,16 +9,18 @@ from numpy.typing import NDArray
 
 from nappingrl import NappingAgent
 from nappingrl.domains.cartpole import CartPole
+from nappingrl.errors import BadSpecError
 from nappingrl.registry import detectors, methods
 from nappingrl.transition_filter import MIN_STEPS, TransitionFilter
 from nappingrl.trials.engine import Engine
 from nappingrl.trials.notes import notes_of
 from nappingrl.trials.spec import RunSpec
 
-pytestmark = pytest.mark.filterwarnings("ignore::nappingrl.AdaptationWarning")
-
 BAD = [np.nan, np.inf, -np.inf, 1e30, -2e12]
 ONE = np.array([0])
+drops = pytest.mark.filterwarnings(
+    "ignore:.*(observed steps were left out|observation holds bad numbers):nappingrl.AdaptationWarning"
+)
 
 
 def accepts(judge: TransitionFilter, value: float = 1.0, reward: float = 1.0, action: Any = 0) -> bool:
@@ -128,6 +130,8 @@ def run(made: NappingAgent, steps: list[Step], is_poisoned: bool) -> list[int]:
     return actions
 
 
+@pytest.mark.filterwarnings("ignore:.*(waits for an alarm|acts as the frozen agent):nappingrl.AdaptationWarning")
+@drops
 @pytest.mark.parametrize("detector", detectors.names())
 @pytest.mark.parametrize("method", IN_AGENTS)
 def test_a_dropped_step_leaves_no_trace(method: str, detector: str) -> None:
@@ -180,6 +184,7 @@ def play(agent: NappingAgent, env: gymnasium.Env[Any, Any], count: int, **params
     return lengths
 
 
+@drops
 @pytest.mark.parametrize("where", ["reward", "observation"])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e30])
 def test_foresight_survives_one_bad_number(bad: float, where: str) -> None:
@@ -191,6 +196,7 @@ def test_foresight_survives_one_bad_number(bad: float, where: str) -> None:
     assert agent.dropped[0] == (1 if where == "reward" else 2)  # as next observation, and as observation
 
 
+@drops
 def test_dropped_steps_are_saved(tmp_path: Any) -> None:
     agent = NappingAgent("ppo", domain="cartpole", detector="given")
     zeros = np.zeros(4, np.float32)
@@ -203,10 +209,25 @@ def test_dropped_steps_are_saved(tmp_path: Any) -> None:
     assert again.notes()[-1].startswith("2 observed steps were left out")
 
 
+@drops
 def test_continuous_actions_are_judged() -> None:
     agent = NappingAgent("sac", domain="Pendulum-v1", detector="given")
     agent.observe(np.zeros(3), [np.nan], np.zeros(3), 0.0, False)
     assert agent.dropped.tolist() == [1]
+
+
+@drops
+@pytest.mark.parametrize("bad", BAD[:4])
+def test_a_discrete_action_that_is_no_number_is_dropped(bad: float) -> None:
+    agent = NappingAgent("ppo", domain="cartpole", detector="given", n_envs=2)
+    zeros = np.zeros((2, 4), np.float32)
+    agent.observe(zeros[0], bad, zeros[0], 1.0, True)
+    assert agent.dropped.tolist() == [1, 0]
+    agent.observe(zeros, [bad, 1.0], zeros, [1.0, 1.0], [False, False], [False, False])
+    assert agent.dropped.tolist() == [2, 0]
+    assert agent.adaptation.returns.tolist() == [0.0, 1.0]
+    with pytest.raises(BadSpecError, match=r"action .* given; the agent's are 0 to 1"):
+        agent.observe(zeros, [bad, 2.0], zeros, [1.0, 1.0], [False, False], [False, False])
 
 
 # ---- trials -------------------------------------------------------------------------------------------------------

@@ -136,13 +136,20 @@ class Adaptation:
 
     def act(self, rows: Rows, observations: Observations) -> tuple[Actions, Decision]:
         """The actions to execute, and what the frozen agent wanted."""
-        if observations is not self._known:
-            usable = self.filter.are_usable(rows, observations)
-            if usable is not None:
-                return self._act_without(usable, rows, observations)
-            self._known = observations
+        usable = self.are_usable(rows, observations)
+        if usable is not None:
+            return self._act_without(usable, rows, observations)
         decision = self.method.forward(rows, observations)
         return self.method.act(rows, observations, decision), decision
+
+    def are_usable(self, rows: Rows, observations: Observations) -> Flags | None:
+        """Which observations the method may see; None: all of them. The same good array is judged only once."""
+        if observations is self._known:
+            return None
+        usable = self.filter.are_usable(rows, observations)
+        if usable is None:
+            self._known = observations
+        return usable
 
     def _act_without(self, usable: Flags, rows: Rows, observations: Observations) -> tuple[Actions, Decision]:
         """Act where some observations hold bad numbers: there the frozen agent acts, with 0 in their place."""

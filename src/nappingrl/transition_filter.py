@@ -62,7 +62,7 @@ class TransitionFilter:
         """Which steps are fit to learn from; None: all of them. `observations` are None if they are known to be fit."""
         after = _as_table(next_observations)
         if actions.dtype.kind == "f":
-            after = np.concatenate([after, actions], axis=1)
+            after = np.concatenate([after, actions.reshape(len(actions), -1)], axis=1)
         usable = None if observations is None else self.are_usable(rows, observations)
         if usable is not None:
             after = np.where(usable[:, None], after, np.nan)

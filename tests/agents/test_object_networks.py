@@ -174,6 +174,9 @@ def test_a_stopped_training_goes_on_to_the_same_weights(tmp_path: Path) -> None:
     fresh = Trainer(recipe("dueling", 150), 1)
     fresh.restore(tmp_path / "cut" / "checkpoint.pt")
     assert fresh.episode == 0, "a checkpoint of another seed is left alone"
+    torch.save({"recipe": repr(fresh.recipe), "seed": 1, "counts": []}, tmp_path / "cut" / "checkpoint.pt")
+    with pytest.raises(BadAgentError, match=r"checkpoint '.*' is damaged; delete it"):
+        fresh.restore(tmp_path / "cut" / "checkpoint.pt")
     (tmp_path / "cut" / "checkpoint.pt").write_bytes(b"PK damaged")
     with pytest.raises(BadAgentError, match=r"checkpoint '.*' is damaged; delete it"):
         fresh.restore(tmp_path / "cut" / "checkpoint.pt")

@@ -1,4 +1,4 @@
-"""`python -m tests.attack`: run every attack in a process of its own, print one table, exit 1 on any failure."""
+"""`python -m tests.attack`: run every attack in a separate process, print one table, exit 1 on any failure."""
 
 import argparse
 import importlib
@@ -40,7 +40,7 @@ def run_here(name: str, budget: float, seed: int) -> Outcome:
 
 
 def run_apart(name: str, budget: float, seed: int) -> Outcome:
-    """Run one attack in a process of its own, so that its crash is a failure and its memory is its own."""
+    """Run one attack in a separate process, so that its crash is a failure and its memory is its own."""
     code = (
         f"import msgspec; from tests.attack.__main__ import run_here;"
         f"print(); print(msgspec.json.encode(run_here({name!r}, {budget!r}, {seed!r})).decode())"

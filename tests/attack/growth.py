@@ -72,7 +72,7 @@ class Report:
 
 
 def attack(budget: float, seed: int) -> Outcome:
-    """Let every method and every detector live long, each in a process of its own."""
+    """Let every method and every detector live long, each in a separate process."""
     outcome = Outcome("growth")
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawn, max_tasks_per_child=1) as pool:

@@ -3,7 +3,7 @@
 from tests.attack.frames import attack
 
 
-def test_hostile_frames_and_bad_company_disturb_nobody() -> None:
+def test_hostile_frames_do_not_disturb_other_agents() -> None:
     outcome = attack(0.1, 5)
     assert outcome.failures == []
     assert outcome.tried == outcome.refused + outcome.survived == 1200

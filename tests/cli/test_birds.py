@@ -64,7 +64,7 @@ ONE_PIG = Level("one-pig", ("BirdRed", "BirdYellow"), (Item("pig", "BasicSmall",
         ("levels o --template bon", ("unknown template 'bon'",)),
         ("levels o --count 0", ("--count 0",)),
         ("levels x.png --count 100", ("700 pictures", "at most 200")),
-        ("levels no/x.png", ("'no/x.png' cannot be written",)),
+        ("levels no/x.png", ("no/x.png cannot be written", "another --out")),
     ],
 )
 def test_bad_input_is_one_line(napping: Napping, words: str, texts: tuple[str, ...]) -> None:
@@ -89,7 +89,7 @@ def test_without_pygame_there_is_one_line(napping: Napping, monkeypatch: pytest.
 
 
 class Served:
-    """`napping birds serve` in a process of its own."""
+    """`napping birds serve` in a separate process."""
 
     def __init__(self, *options: str) -> None:
         command = (sys.executable, "-m", "nappingrl", "birds", "serve", "--port", "0", *options)

@@ -25,7 +25,8 @@ def test_list_names_everything(napping: Napping) -> None:
 
 def test_list_json(napping: Napping) -> None:
     found = last_json(napping("list", "--json"))
-    assert set(found) == {"domains", "methods", "rules", "spaces", "detectors", "terms"}
+    assert set(found) == {"domains", "methods", "rules", "spaces", "detectors", "terms", "wrappers"}
+    assert "flatten" in found["wrappers"]
     assert {"obs-remap", "action-delay"} <= set(found["terms"])
     assert found["domains"]["cartpole"].pop("parameters") == dict(CartPole.spec.parameters)
     assert list(found["domains"]) == domains.names()

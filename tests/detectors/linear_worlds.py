@@ -40,7 +40,7 @@ OTHER = replace(CALM, gains=(-0.5, 0.2, 0.4))
 
 
 class Trials:
-    """Plays episodes of n trials for a detector, each with a stream of its own."""
+    """Plays episodes of n trials for a detector, each with a separate stream."""
 
     def __init__(
         self, n: int, seed: int = 0, first: int = -BEFORE, keys: list[int] | None = None, **options: Any

@@ -82,7 +82,7 @@ def test_a_wider_spread_is_found_too() -> None:
 
 
 def test_false_alarms_are_rare_though_steps_depend_on_each_other() -> None:
-    """Random walks around a point of their own: the textbook's test would alarm at nearly every one."""
+    """Random walks, each around a different point: the textbook's test would alarm at nearly every one."""
     rng = np.random.default_rng(8)
     n, episodes, steps = 60, 80, 20
     walks = np.cumsum(rng.normal(size=(n, episodes, steps, 2)), axis=2) * 0.1 + rng.normal(size=(n, episodes, 1, 2))

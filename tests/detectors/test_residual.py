@@ -107,7 +107,7 @@ def test_a_change_that_drives_the_states_out_of_their_range_is_detected_too(gain
 
 
 def test_it_does_not_alarm_before_it_is_calibrated() -> None:
-    """Which takes the episodes before the novelty, or forty where nobody says when it comes."""
+    """Which takes the episodes before the novelty, or forty if the start of the novelty is unknown."""
     assert not Trials(1).play(SHIFTED, BEFORE).any()
     for n_before, expected in ((39, 0), (40, 1)):
         trials = Trials(1, first=0)

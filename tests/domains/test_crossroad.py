@@ -366,7 +366,7 @@ def test_the_new_cell_counts_and_not_the_old_one(spec: DomainSpec, action: int, 
     assert player.go(UP, action) == ((-1.0, True) if is_hit else (0.0, False))
 
 
-def test_nobody_is_hit_on_the_pavement(spec: DomainSpec) -> None:
+def test_the_pavement_is_safe(spec: DomainSpec) -> None:
     whole = PARKED | {f"speed_{i}": 1400.0 for i in range(1, 9)}
     assert Player(spec, **whole).go(*[STAY, LEFT, RIGHT, DOWN] * 20) == (0.0, False)
 

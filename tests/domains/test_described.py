@@ -113,7 +113,11 @@ def test_strength_pulls_values() -> None:
         ("cartpole", "action-remap=0,1", "that is what it is already"),
         ("cartpole", "length=-1", "length=-1 must be greater than 0 in cartpole"),
         ("cartpole", "length=follows; force=2", "length does not follow"),
-        ("cartpole", "action-scale=2", "needs continuous actions, which cartpole has not; use action-remap"),
+        (
+            "cartpole",
+            "action-scale=2",
+            "needs continuous actions, but those of cartpole are discrete; use action-remap",
+        ),
         ("cartpole", "other-env=CartPole-v1", "other-env replaces a gymnasium environment, not the domain cartpole"),
         ("angrybirds", "obs-shift=1", "obs-shift cannot be changed in angrybirds"),
         ("cartpole", "obs-shift[4]=1", r"allowed: obs-shift\[0\] to obs-shift\[3\]"),

@@ -102,7 +102,7 @@ def test_bounds_that_are_no_bounds_are_measured() -> None:
         ("E" * 5000 + "-v0", r"^unknown environment 'E{100}\.\.\.'"),
         ("toys/Endless-v0", r"has no time limit.*register it with max_episode_steps"),
         ("toys/Pictures-v0", "allowed: one row of numbers"),
-        ("FrozenLake-v1", r"has observations Discrete\(16\)"),
+        ("Blackjack-v1", r"has observations Tuple\(Discrete\(32\).*--wrap flatten"),
     ],
 )
 def test_environments_that_cannot_serve_are_refused_in_one_line(env_id: str, text: str) -> None:

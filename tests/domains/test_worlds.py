@@ -98,7 +98,7 @@ def test_tables_are_keyed_by_the_names_of_their_entries(spec: DomainSpec) -> Non
     assert [novelty.name for novelty in spec.novelties.values()] == list(spec.novelties)
     assert [score.name for score in spec.scores.values()] == list(spec.scores)
     assert all(entry.description for entry in [*spec.novelties.values(), *spec.scores.values()])
-    assert not {"all", "none"} & set(spec.novelties), "these two names have a meaning of their own"
+    assert not {"all", "none"} & set(spec.novelties), "these two names are reserved"
 
 
 def test_registered_with_gymnasium_under_the_same_horizon(spec: DomainSpec) -> None:

@@ -41,10 +41,15 @@ class Echo(gymnasium.Env[Array, Any]):
 
 
 class Restless(Echo):
-    """Does not follow its seed."""
+    """Does not follow its seed: no two episodes are the same."""
+
+    _n_episodes = 0
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
-        return super().reset(seed=None)
+        super().reset(seed=seed)
+        Restless._n_episodes += 1
+        self._offset = float(Restless._n_episodes)
+        return self._show(0.0), {}
 
 
 class Pictures(Echo):
@@ -53,6 +58,21 @@ class Pictures(Echo):
     def __init__(self) -> None:
         super().__init__()
         self.observation_space = Box(0, 255, (4, 4, 3), np.uint8)
+
+    def _show(self, action: float) -> Any:
+        return np.full((4, 4, 3), self.t, np.uint8)
+
+
+class Notes(Echo):
+    """A dictionary of observations; as MiniGrid's environments, it has its own limit of steps."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.max_steps = 12
+        self.observation_space: Any = Dict({"row": self.observation_space, "turn": Discrete(3)})
+
+    def _show(self, action: float) -> Any:
+        return {"row": super()._show(action), "turn": int(action)}
 
 
 class Windy(Echo):
@@ -103,6 +123,7 @@ def register() -> None:
         ("Pictures", Pictures, {}, 15),
         ("Drifting", make_plain, {}, 15),
         ("Windy", Windy, {}, 15),
+        ("Notes", Notes, {}, None),
     ):
         if f"toys/{name}-v0" not in gymnasium.registry:
             gymnasium.register(f"toys/{name}-v0", entry_point=target, kwargs=kwargs, max_episode_steps=steps)

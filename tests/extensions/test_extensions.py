@@ -117,7 +117,7 @@ def make_distribution(folder: Path) -> None:
 
 @pytest.fixture(params=["registered by a script", "entry points of a package"])
 def napping_with_toys(request: pytest.FixtureRequest, tmp_path: Path) -> "Toys":
-    """A command line that knows the toys, in a process of its own."""
+    """A command line that knows the toys, in a separate process."""
     script = tmp_path / "napping_with_toys.py"
     if request.param.startswith("registered"):
         script.write_text(SCRIPT + MAIN, "utf-8")
@@ -162,7 +162,7 @@ def test_the_command_line_knows_them(napping_with_toys: Toys) -> None:
     page = (napping_with_toys.folder / "report" / "report.html").read_text("utf-8")
     colour = nappingrl.registry.PALETTE[0]
     assert "opposite" in page
-    assert colour in page, "the method has a colour of its own"
+    assert colour in page, "the method has its own colour"
 
 
 def test_the_evaluation_takes_the_domain(napping_with_toys: Toys) -> None:

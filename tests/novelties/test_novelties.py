@@ -202,7 +202,12 @@ def test_the_class_and_other_environments_stay_as_they_were() -> None:
         ("", "no NAME=VALUE is given"),
         ("size=big", "size=big is neither a number nor a range"),
         ("size=4..2", "first end of a range must not be greater"),
-        ("size=nan", "outside its range"),
+        ("size=nan", "is not finite"),
+        ("size=1e400", "is not finite"),
+        ("size=4, unused=5", "separate terms by ';', as in gravity=20; action-delay=1"),
+        ("size=4 unused=5", "separate terms by ';'"),
+        ("sizes=4", r"its numbers: size, gains\[0\] to \[1\], .*Did you mean 'size'"),
+        ("gains=3", "gives 1 of 2 numbers; give one for each, as in 1,10"),
         ("size=4; size=5", "size is given twice"),
         ("gains=1", "gives 1 of 2 numbers"),
         ("action-remap=0,1", "gives 2 of 3 actions"),
@@ -218,7 +223,10 @@ def test_the_class_and_other_environments_stay_as_they_were() -> None:
         ("obs-remap=0,1,2,4", "outside its range, 0 to 3"),
         ("obs-shift=1,2", "gives 2 of 4 numbers"),
         ("action-noise[0]=0.5", "action-noise has no entries"),
-        ("action-scale=2", "action-scale needs continuous actions, which toys/Echo-v0 has not; use action-remap"),
+        (
+            "action-scale=2",
+            "action-scale needs continuous actions, but those of toys/Echo-v0 are discrete; use action-remap",
+        ),
         ("other-env=toys/Drifting-v0", "other-env is for trials"),
         ("size=5; other-env=toys/Drifting-v0", "attributes cannot be changed"),
     ],
@@ -243,8 +251,8 @@ def test_words() -> None:
     subject = read_env(gymnasium.spec("toys/Echo-v0"))
     words = read_description("size=4..8; area=follows; action-remap=2,1,0;obs-drop=1; action-delay=2", subject)
     assert words.words(subject) == (
-        "size is 4 to 8 instead of 3; action 0 does what action 2 did; action 1 does what action 1 did; "
-        "action 2 does what action 0 did; observation 1 reads 0; actions take effect 2 steps late; area follows"
+        "size is 4 to 8 instead of 3; action 0 does what action 2 did; action 2 does what action 0 did; "
+        "observation 1 reads 0; actions take effect 2 steps late; area follows"
     )
     assert words.text == "size=4..8;area=follows;action-remap=2,1,0;obs-drop=1;action-delay=2"
 

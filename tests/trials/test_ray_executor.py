@@ -294,7 +294,7 @@ def test_a_ray_that_was_there_before_stays(nodes: Nodes, agent: Agent) -> None:
         ray.shutdown()
 
 
-# ---- a Ray of our own, by the command line ------------------------------------------------------------------------
+# ---- a local Ray, by the command line --------------------------------------------------------------------------
 
 
 @NEEDS_RAY

@@ -210,7 +210,7 @@ class NappingAgent:
         rows, batch = self._rows_of(batch), deepcopy(batch)  # the caller may reuse its array
         self.has_begun = True
         actions, decision = self.adaptation.act(rows, batch)
-        usable = self.adaptation.filter.are_usable(rows, batch)
+        usable = self.adaptation.are_usable(rows, batch)
         if usable is not None:
             self._notices.warn_of(
                 "observation", "an observation holds bad numbers; the frozen agent acts, with 0 there"
@@ -218,7 +218,7 @@ class NappingAgent:
         if usable is None or usable.any():
             self._last = batch, decision
             self._is_fresh[rows] = True
-        self._notices.warn("detector")
+        self._notices.warn("detector", rows)
         return (np.array(actions[0]) if is_single else actions.copy()), state
 
     def observe(
@@ -246,9 +246,9 @@ class NappingAgent:
         self.has_begun = True
         accepted = self.adaptation.filter.accept(rows, batch, actions, next_batch, rewards)
         if accepted is not None:
-            self._notices.warn("dropped")
+            self._notices.warn("dropped", rows[~accepted])
             rows, batch, next_batch = rows[accepted], take(batch, accepted), take(next_batch, accepted)
-            actions, rewards = actions[accepted], rewards[accepted]
+            actions, rewards = as_actions(self.agent, actions[accepted], len(rows)), rewards[accepted]
             terminated, truncated = terminated[accepted], truncated[accepted]
         if len(rows):
             decision = self._decision(rows, batch)
@@ -256,8 +256,9 @@ class NappingAgent:
             alarmed = self.adaptation.learn(rows, step)
             self._is_fresh[rows] = False
             self.journal.step(rows, alarmed, self.episodes)
-        if self._notices.count(rows) or len(ended):
-            self._notices.warn("method")
+        due = self._notices.count(rows)
+        if len(due) or len(ended):
+            self._notices.warn("method", np.concatenate([due, ended]))
         if len(ended):
             self._end_episodes(ended)
 

@@ -41,19 +41,19 @@ class Notices:
             return f"{count} observed steps were left out: numbers that are not finite or absurdly large"
         return ""
 
-    def count(self, rows: Rows) -> bool:
-        """Count one step of each row; returns whether one of them is due for a look within its episode."""
+    def count(self, rows: Rows) -> Rows:
+        """Count one step of each row; returns those that are due for a look within their episode."""
         self._n_changed[rows] = np.where(self.adaptation.contexts[rows] > 0, self._n_changed[rows] + 1, 0)
-        return bool((self._n_changed[rows] == MANY_STEPS).any())
+        due: Rows = rows[self._n_changed[rows] == MANY_STEPS]
+        return due
 
-    def warn(self, about: str) -> None:
-        """Warn of what `notes` says about this, once, for the first environment concerned."""
+    def warn(self, about: str, rows: Rows) -> None:
+        """Warn of what `notes` says about this in some environments, once, for the first one concerned."""
         if about in self._warned:
             return
-        n = self.adaptation.method.n
-        for env in range(n):
+        for env in rows.tolist():
             if note := self._note(about, env):
-                self.warn_of(about, f"environment {env}: {note}" if n > 1 else note)
+                self.warn_of(about, f"environment {env}: {note}" if self.adaptation.method.n > 1 else note)
                 return
 
     def warn_of(self, about: str, text: str) -> None:

@@ -64,6 +64,8 @@ class Agent(ABC):
     embedding_dim: int
     observation_shape: tuple[int, ...] | None
     key_shapes: Mapping[str, tuple[int, ...]] = MappingProxyType({})
+    n_states: int = 0
+    """Observations are whole numbers below this (Discrete), encoded one-hot as SB3 does; 0: they are not."""
     sha256: str = ""
     source: str | None = None
     is_stateful: bool = False

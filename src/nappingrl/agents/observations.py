@@ -10,6 +10,8 @@ from nappingrl.agents.base import Agent
 from nappingrl.errors import BadObservationError, BadSpecError
 from nappingrl.types import Decision, Flags, Transition
 
+_INTEGERS = 2.0**63  # the magnitudes that an int64 can hold are below
+
 
 def as_batch(agent: Agent, observation: Any) -> tuple[Any, bool]:
     """The observation with a batch axis, and whether the axis was added here."""
@@ -18,6 +20,8 @@ def as_batch(agent: Agent, observation: Any) -> tuple[Any, bool]:
             "a tuple (observation, info) was given: unpack it first, `observation, info = env.reset()`"
         )
     batch = _map_arrays(_as_numbers, observation)
+    if agent.n_states and not isinstance(batch, dict) and batch.dtype.kind in "iu":
+        batch = one_hot(batch, agent.n_states)
     is_single = _is_single(agent, batch)
     return (_map_arrays(lambda array: array[None], batch) if is_single else batch), is_single
 
@@ -38,6 +42,17 @@ def check_alike(batch: Any, next_batch: Any) -> None:
         )
 
 
+def one_hot(states: NDArray[Any], n: int) -> NDArray[np.float32]:
+    """One whole number, or (m,) of them, as SB3 encodes them."""
+    if states.size and not (states.min() >= 0 and states.max() < n):
+        raise BadObservationError(
+            f"observation {states} given; the agent was trained on whole numbers from 0 to {n - 1}"
+        )
+    encoded = np.zeros((*states.shape, n), np.float32)
+    np.put_along_axis(encoded, states[..., None], 1.0, axis=-1)
+    return encoded
+
+
 def _is_single(agent: Agent, observation: Any) -> bool:
     """Whether the observation has no batch axis."""
     if isinstance(observation, dict):
@@ -53,7 +68,7 @@ def _is_single(agent: Agent, observation: Any) -> bool:
     return bool(observation.ndim == len(shape))
 
 
-def as_column(name: str, value: ArrayLike, dtype: DTypeLike, n: int) -> Any:
+def as_column(name: str, value: ArrayLike, dtype: DTypeLike | None, n: int) -> Any:
     """One value for each of n observations, (n,)."""
     try:
         column = np.atleast_1d(np.asarray(value, dtype))
@@ -65,18 +80,29 @@ def as_column(name: str, value: ArrayLike, dtype: DTypeLike, n: int) -> Any:
 
 
 def as_actions(agent: Agent, action: Any, n: int) -> NDArray[Any]:
-    """Executed actions as (n,) or, if continuous, (n, k); raises in one line where they do not fit the agent."""
+    """Executed actions as (n,) or, if continuous, (n, k); raises in one line where they do not fit the agent.
+
+    Discrete actions are integers, except in a batch with a number that no integer can hold, such as NaN.
+    """
     low = agent.action_low
     if low is None:
-        actions: NDArray[Any] = as_column("action", action, np.int64, n)
-        if actions.min() < 0 or actions.max() >= agent.n_actions:
-            raise BadSpecError(f"action {action} given; the agent's are 0 to {agent.n_actions - 1}")
-        return actions
+        return _as_choices(agent.n_actions, action, n)
     numbers = np.atleast_1d(np.asarray(action, np.float32))
     numbers = numbers[None] if numbers.ndim == 1 and n == 1 else numbers
     if numbers.shape != (n, len(low)):
         raise BadSpecError(f"action {action} given for {n} observations; {len(low)} numbers each are needed")
     return numbers
+
+
+def _as_choices(n_actions: int, action: Any, n: int) -> NDArray[Any]:
+    """Executed discrete actions, (n,)."""
+    choices: NDArray[Any] = as_column("action", action, None, n)
+    numbers = choices[np.abs(choices) < _INTEGERS] if choices.dtype.kind == "f" else choices
+    if len(numbers) == n:
+        choices = numbers = as_column("action", action, np.int64, n)
+    if np.any((numbers < 0) | (numbers >= n_actions)):
+        raise BadSpecError(f"action {action} given; the agent's are 0 to {n_actions - 1}")
+    return choices
 
 
 def length_of(batch: Any) -> int:

@@ -1,4 +1,4 @@
-"""The command line, `napping`: one module per command, and no logic of its own."""
+"""The command line, `napping`: one module per command, without other logic."""
 
 import os
 import signal
@@ -7,7 +7,7 @@ import sys
 from nappingrl.signals import exit_stopped, raising
 
 BROKEN_PIPE = 141
-"""Exit status if nobody reads standard output any more, as in `napping list | head`."""
+"""Exit status if standard output is closed, as in `napping list | head`."""
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -16,6 +16,7 @@ import tyro
 from tyro.conf import Positional, subcommand
 
 import nappingrl
+from nappingrl.cli.mistakes import as_one_line, check_command
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -67,10 +68,19 @@ def load_command(name: str) -> type[Any]:
 
 
 def parse(words: Sequence[str]) -> Command:
-    """Return the command that the words describe; help and mistakes end the process, as usual with tyro."""
-    words = [*words, "--help"] if list(words) == ["birds"] else list(words)
-    command: Command = tyro.cli(_choices(words), prog="napping", description=nappingrl.__doc__, args=words)
+    """Return the command that the words describe; help ends the process, and a mistake raises BadSpecError."""
+    words = [*words, "--help"] if list(words) in ([], ["birds"]) else list(words)
+    check_command(words, list(COMMANDS))
+    choices = _choices(words)
+    with as_one_line(line(*_command_words(words), "--help")):
+        command: Command = tyro.cli(choices, prog="napping", description=nappingrl.__doc__, args=words)
     return command
+
+
+def _command_words(words: list[str]) -> list[str]:
+    """The first words, as far as they name a command."""
+    named = [name.split() for name in COMMANDS if words[: len(name.split())] == name.split()]
+    return named[0] if named else []
 
 
 def rebuild(command: "DataclassInstance") -> str:

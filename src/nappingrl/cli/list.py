@@ -9,6 +9,7 @@ from rich.table import Table
 
 from nappingrl.agents.zoo import agent_names
 from nappingrl.domains import find_domain
+from nappingrl.env_wrappers import known_wrappers
 from nappingrl.methods.base import Option
 from nappingrl.methods.napping.rules import RULES
 from nappingrl.methods.napping.space import SPACES
@@ -54,6 +55,7 @@ class List:
         for entry in domains.entries():
             console.print(_domain_table(entry), "")
         console.print(DESCRIBED, ANY_ENV, "", sep="\n", soft_wrap=True)
+        console.print(_wrapper_table(), "")
         console.print(_method_table(methods.entries()), "")
         console.print(_detector_table(detectors.entries()), "")
         console.print(f"rules: {', '.join(RULES)}\nspaces: {', '.join(SPACES)}")
@@ -67,6 +69,7 @@ def _list_all() -> dict[str, Any]:
         "spaces": list(SPACES),
         "detectors": detectors.names(),
         "terms": list(TERMS),
+        "wrappers": {name: about for name, (_, _, about) in known_wrappers().items()},
     }
 
 
@@ -120,6 +123,13 @@ def _domain_table(entry: Entry) -> Table:
     options = find_domain(entry.name).defaults.options
     if options:
         table.add_row(", ".join(options), f"{', '.join(map(str, options.values()))} (defaults)")
+    return table
+
+
+def _wrapper_table() -> Table:
+    table = _table("wrappers of observations: napping run --env ID --wrap NAME NAME")
+    for name, (_, _, about) in known_wrappers().items():
+        table.add_row(name, about)
     return table
 
 

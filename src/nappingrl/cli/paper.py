@@ -12,10 +12,10 @@ from nappingrl.cli.report import report_command
 from nappingrl.cli.run import command_for
 from nappingrl.errors import check_whole
 from nappingrl.files import remove_temporaries
+from nappingrl.files.lock import locked
 from nappingrl.reproduction.evaluation import Stage, plan_evaluation, read_seconds, run_stages
 from nappingrl.reproduction.outputs import write_claims, write_outputs, write_pass_rates
 from nappingrl.trials.limits import MAX_SEED, MAX_WORKERS
-from nappingrl.trials.lock import locked
 from nappingrl.trials.store import make_folder
 from nappingrl.trials.workers import default_workers
 

@@ -12,6 +12,7 @@ from tyro.conf import Positional
 from nappingrl.agents import load
 from nappingrl.cli import argv
 from nappingrl.cli.console import new_run_folder, print_note, print_table, progress
+from nappingrl.env_wrappers import SEPARATOR
 from nappingrl.errors import BadSpecError, check_whole
 from nappingrl.novelties.subject import find_spec
 from nappingrl.registry import domains
@@ -37,6 +38,8 @@ class Run:
     """Domain to run in; see `napping list`."""
     env: str = ""
     """Instead of a domain: id of any gymnasium environment, or module:id if that module registers it."""
+    wrap: tuple[str, ...] = ()
+    """Wrappers around --env that make its observations one row of numbers, such as flatten; see `napping list`."""
     agent: str = ""
     """Name of a shipped agent, or the path of an SB3 .zip. Default: the domain's."""
     method: str = ""
@@ -119,9 +122,12 @@ class Run:
             raise BadSpecError(
                 f"{given} given; allowed: a DOMAIN of `napping list`, or --env with the id of a gymnasium environment"
             )
+        if self.wrap and not self.env:
+            raise BadSpecError(f"--wrap {' '.join(self.wrap)} is for environments: give --env instead of a domain")
+        name = SEPARATOR.join([self.env, *self.wrap])
         if self.env:
-            find_spec(self.env)
-        return self.domain or self.env
+            find_spec(name)
+        return self.domain or name
 
 
 def _idle_notes(run: TrialRun) -> list[str]:
@@ -134,8 +140,9 @@ def _idle_notes(run: TrialRun) -> list[str]:
 def command_for(spec: RunSpec, out: Path | None) -> str:
     """The command that runs a completed spec into a folder."""
     is_domain, options = spec.domain in domains, dict(spec.options)
+    env, *wrappers = ("",) if is_domain else spec.domain.split(SEPARATOR)
     command = Run(
-        domain=spec.domain if is_domain else "", env="" if is_domain else spec.domain, agent=spec.agent,
+        domain=spec.domain if is_domain else "", env=env, wrap=tuple(wrappers), agent=spec.agent,
         method=spec.method, novelty=spec.novelty, trials=spec.trials, seed=spec.seed, strength=spec.strength,
         rule=options.pop("rule", ""), space=options.pop("space", ""), score=spec.score, detector=spec.detector,
         protocol=spec.protocol, option=tuple(f"{name}={value}" for name, value in options.items()), guard=spec.guard,

@@ -13,8 +13,9 @@ from nappingrl.agents.zoo import recipes
 from nappingrl.cli import argv
 from nappingrl.cli.console import print_note, progress
 from nappingrl.cli.run import read_pairs
+from nappingrl.env_wrappers import SEPARATOR
 from nappingrl.errors import BadSpecError, MissingExtraError
-from nappingrl.novelties.subject import find_spec, make_env
+from nappingrl.novelties.subject import find_spec, make_plain, time_limit
 from nappingrl.trials.store import make_folder
 from nappingrl.types import OnProgress
 
@@ -35,6 +36,8 @@ class Train:
     """Name of a recipe of that domain, such as ppo or dqn."""
     env: str = ""
     """Instead of a domain: id of any gymnasium environment, or module:id if that module registers it."""
+    wrap: tuple[str, ...] = ()
+    """Wrappers around --env, such as flatten; see `napping list`."""
     algorithm: str = "ppo"
     """With --env: ppo, dqn, qrdqn or sac."""
     steps: int | None = None
@@ -73,26 +76,31 @@ class Train:
         print(json.dumps(card) if self.json else _summary(card, self.file if self.env else self.out))
 
     @property
+    def env_name(self) -> str:
+        """The environment with its wrappers."""
+        return SEPARATOR.join([self.env, *self.wrap])
+
+    @property
     def file(self) -> Path:
         """The agent's file, with --env."""
         if self.out.suffix == ".zip":
             return self.out
         is_folder = self.out.is_dir() or self.out == Path("zoo")
-        name = f"{self.env.replace('/', '-').replace(':', '-')}-{self.algorithm}"
+        name = f"{self.env_name.replace('/', '-').replace(':', '-')}-{self.algorithm}"
         return self.out / f"{name}.zip" if is_folder else self.out.with_name(f"{self.out.name}.zip")
 
     def _train_env(self, on_progress: OnProgress) -> dict[str, Any]:
         from nappingrl.agents.training.env import train_env
         from nappingrl.agents.training.recipes import make_recipe
 
-        spec = find_spec(self.env)
-        if not spec.max_episode_steps:
+        spec = find_spec(self.env_name)
+        with closing(make_plain(spec)) as env:
+            spaces, has_limit = (env.observation_space, env.action_space), time_limit(spec, env) > 0
+        if not has_limit:
             raise BadSpecError(
                 f"{self.env} has no time limit, so an episode may never end; register it with max_episode_steps=..."
             )
-        with closing(make_env(spec)) as env:
-            spaces = env.observation_space, env.action_space
-        recipe = make_recipe(self.env, spaces, self.algorithm, self.steps, self.seed or 0, read_pairs(self.option))
+        recipe = make_recipe(self.env_name, spaces, self.algorithm, self.steps, self.seed or 0, read_pairs(self.option))
         make_folder(self.file.parent)
         command = argv.rebuild(replace(self, json=False, tensorboard=None))
         return train_env(recipe, self.file, command, on_progress, tensorboard=self.tensorboard)
@@ -101,8 +109,8 @@ class Train:
         from nappingrl.agents.training.recipes import check_limits
         from nappingrl.agents.training.sb3 import train
 
-        if self.option or self.algorithm != "ppo":
-            raise BadSpecError("--option and --algorithm need --env; the recipe of a shipped agent is fixed")
+        if self.option or self.wrap or self.algorithm != "ppo":
+            raise BadSpecError("--option, --wrap and --algorithm need --env; the recipe of a shipped agent is fixed")
         if self.out.suffix == ".zip":
             raise BadSpecError(f"--out is '{self.out}'; shipped agents need a folder: they are an .npz and a card")
         check_limits(self.steps, self.seed)  # before a folder is made
@@ -126,7 +134,9 @@ def _summary(card: dict[str, Any], where: Path) -> str:
         )
     lines = [f"{card['domain']} {card['algorithm']}: {result}", f"agent: {where}"]
     if card.get("loads"):
-        lines.append(f"next: {argv.line('run', '--env', card['domain'], '--agent', where)}")
+        env, *wrappers = card["domain"].split(SEPARATOR)
+        options = ("--wrap", *wrappers) if wrappers else ()
+        lines.append(f"next: {argv.line('run', '--env', env, *options, '--agent', where)}")
     elif "loads" in card:
         lines.append("next: load it with SB3 and pass the model to NappingAgent; it is no plain perceptron")
     return "\n".join(lines)

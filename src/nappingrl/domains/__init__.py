@@ -6,7 +6,7 @@ from nappingrl.errors import BadSpecError, shown
 from nappingrl.registry import domains
 from nappingrl.types import DomainSpec
 
-_ENV_ID = re.compile(r".+-v[0-9]+")
+_ENV_ID = re.compile(r".+-v[0-9]+(\+.*)?")
 
 
 def imports_module(name: str) -> bool:

@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
 from math import inf
+from typing import Any
 from weakref import finalize
 
 import numpy as np
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.spaces import Box, Discrete
+from numpy.typing import NDArray
 
 from nappingrl.domains.base import Domain
 from nappingrl.domains.described import ALSO, VerifiedNovelty, as_novelty
@@ -28,6 +30,8 @@ from nappingrl.types import Actions, Defaults, DomainSpec, Flags, Floats, Observ
 
 UNBOUNDED = 1e6
 """Observations that may be larger are scaled by their spread in random play."""
+MANY_ENTRIES = 16
+"""Observations with more entries of one scale, such as one-hot ones, share one number of noise."""
 SURVIVE = Score(
     "terminal",
     lambda obs, action, obs2, reward, end: np.where(end, -1.0, 1.0),
@@ -93,14 +97,14 @@ class GymnasiumDomain(Domain):
 def domain_from_env(env_id: str) -> DomainSpec:
     """The domain of an environment id; one line of complaint where trials cannot run in it."""
     env_spec, bare = find_spec(env_id), read_env_by_id(env_id)
-    if not env_spec.max_episode_steps:
+    if not bare.horizon:
         raise BadSpecError(
             f"{env_id} has no time limit, so that an episode may never end; register it with max_episode_steps=..., "
             "as gymnasium.register takes it"
         )
     env = make_env(env_spec)
     visited = np.array([observation for observation, *_ in play(env)], np.float64)
-    space = env.observation_space
+    space, is_one_hot = env.observation_space, isinstance(env.unwrapped.observation_space, Discrete)
     env.close()
     assert isinstance(space, Box)
     centre, scale = _measure(space, visited)
@@ -117,6 +121,7 @@ def domain_from_env(env_id: str) -> DomainSpec:
         observation_scale=scale,
         observation_names=observation_names,
         observation_words=tuple((f"{name} low", f"{name} high") for name in observation_names),
+        describe_state=_describe_one_hot if is_one_hot else None,
         action_names=action_names,
         won=partial(_won, inf if threshold is None else least),
         solved=None if threshold is None else Solved("return", least),
@@ -138,6 +143,11 @@ def domain_from_env(env_id: str) -> DomainSpec:
         ),
         simulator=GymnasiumDomain,
     )
+
+
+def _describe_one_hot(observation: NDArray[np.floating[Any]]) -> str:
+    """The whole number that a one-hot observation encodes."""
+    return f"state {int(np.argmax(observation))}"
 
 
 @lru_cache
@@ -188,7 +198,10 @@ def default_novelties(domain: DomainSpec, scale: Floats) -> dict[str, str]:
         if n
         else {"action-scale": "action-scale=-1"}
     )
-    noise = ";".join(f"obs-noise[{i}]={0.1 * size:.3g}" for i, size in enumerate(scale.tolist()))
+    sizes = [f"{0.1 * size:.3g}" for size in scale.tolist()]
+    noise = ";".join(f"obs-noise[{i}]={size}" for i, size in enumerate(sizes))
+    if len(sizes) > MANY_ENTRIES and len(set(sizes)) == 1:
+        noise = f"obs-noise={sizes[0]}"
     return first | {"action-delay": "action-delay=1..3", "action-noise": "action-noise=0.25", "obs-noise": noise}
 
 

@@ -1,10 +1,12 @@
 """Novelties of any gymnasium environment, described in words and verified: `apply_novelty` puts one in place."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium.envs.registration import EnvSpec
 
 from nappingrl.errors import BadSpecError
 from nappingrl.novelties.apply import change
@@ -37,7 +39,7 @@ def apply_novelty(
         >>> env.unwrapped.LINK_LENGTH_1
         2.0
     """
-    spec = env.unwrapped.spec
+    spec = _spec_of(env)
     if spec is None:
         raise BadSpecError("the environment has no spec; make it with gymnasium.make, after gymnasium.register")
     make, domain = partial(make_env, spec), read_env(spec)
@@ -51,3 +53,16 @@ def apply_novelty(
         np.random.default_rng(seed), description.neutral(domain)
     )
     return change(env, make, drawn, description.follows, domain, seed)
+
+
+def _spec_of(env: gymnasium.Env[Any, Any]) -> EnvSpec | None:
+    """How the environment is made, with those of its wrappers that gymnasium can make again, except for rendering."""
+    spec = env.unwrapped.spec
+    if spec is None or env.spec is None:
+        return None
+    wrappers = tuple(
+        wrapper
+        for wrapper in env.spec.additional_wrappers
+        if wrapper.kwargs is not None and not wrapper.entry_point.startswith("gymnasium.wrappers.rendering:")
+    )
+    return replace(spec, additional_wrappers=wrappers)

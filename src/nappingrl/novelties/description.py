@@ -6,11 +6,11 @@ action-remap[i].
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 
-from nappingrl.errors import BadSpecError, UnknownNameError, did_you_mean
+from nappingrl.errors import BadSpecError, UnknownNameError, did_you_mean, shown
 from nappingrl.novelties.terms import (
     DROP,
     OBS_REMAP,
@@ -54,7 +54,8 @@ class Description:
 
     def words(self, domain: DomainSpec) -> str:
         """The change in sentences."""
-        said = [say(flat, span, domain) for flat, span in self.ranges.items() if flat != OTHER]
+        changed = {flat: span for flat, span in self.ranges.items() if set(span) != {neutral_of(flat, domain)}}
+        said = [say(flat, span, domain) for flat, span in (changed or self.ranges).items() if flat != OTHER]
         said += [f"the environment is {self.other}"] if self.other else []
         said += [f"{name} follows" for name in self.follows]
         return "; ".join(said)
@@ -108,8 +109,10 @@ def _read_list(name: str, items: list[str], n_entries: int, domain: DomainSpec) 
     """The flat numbers of NAME=a,b,c; entries of a term that change nothing are left out where others do."""
     if len(items) != n_entries:
         what = {REMAP: "actions", OBS_REMAP: "observations"}.get(name, "numbers")
+        before = [f"{neutral_of(f'{name}[{i}]', domain):g}" for i in range(n_entries)]
+        example = shown(",".join(before[::-1] if name in TABLES else before))
         raise BadSpecError(
-            f"{name}={','.join(items)} gives {len(items)} of {n_entries} {what}; give one for each, as in 2,1,0"
+            f"{name}={','.join(items)} gives {len(items)} of {n_entries} {what}; give one for each, as in {example}"
         )
     spans = {flat: _span(flat, item, domain) for flat, item in ((f"{name}[{i}]", x) for i, x in enumerate(items))}
     if name not in TERMS or name in TABLES:
@@ -124,9 +127,12 @@ def _span(flat: str, value: str, domain: DomainSpec) -> Span:
     try:
         low, high = float(low_text), float(high_text if dots else low_text)
     except ValueError:
-        raise BadSpecError(f"{flat}={value} is neither a number nor a range such as 0.5..2") from None
+        advice = "; separate terms by ';', as in gravity=20; action-delay=1" if "=" in value else ""
+        raise BadSpecError(f"{flat}={value} is neither a number nor a range such as 0.5..2{advice}") from None
     least, most, is_whole = limits_of(flat, domain)
-    if not (isfinite(low) and isfinite(high)) or not least <= low <= high <= most:
+    if not (isfinite(low) and isfinite(high)):
+        raise BadSpecError(f"{flat}={value} is not finite; give numbers such as 2 or ranges such as 0.5..2")
+    if not least <= low <= high <= most:
         order = "; the first end of a range must not be greater than the second" if low > high else ""
         raise BadSpecError(f"{flat}={value} is outside its range, {least:g} to {most:g}{order}")
     if flat in domain.positive and low <= 0:
@@ -150,8 +156,14 @@ def _check_attribute(flat: str, domain: DomainSpec) -> str:
     hint = did_you_mean(flat, [*domain.constants, *TERMS])
     raise UnknownNameError(
         f"{domain.name} has no constant '{flat}' that a novelty could change; "
-        f"its numbers: {', '.join(domain.constants) or 'none'}; beside them: {', '.join(TERMS)}.{hint}"
+        f"its numbers: {', '.join(_grouped(domain.constants)) or 'none'}; beside them: {', '.join(TERMS)}.{hint}"
     )
+
+
+def _grouped(names: Iterable[str]) -> list[str]:
+    """Names, with the entries of a sequence as one: "AVAIL_TORQUE[0] to [2]"."""
+    last = {split_name(flat)[0]: split_name(flat)[1] for flat in names}
+    return [name if entry is None else f"{name}[0] to [{entry}]" for name, entry in last.items()]
 
 
 def _example(domain: DomainSpec) -> str:

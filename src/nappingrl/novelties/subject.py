@@ -1,6 +1,5 @@
 """The environment that a novelty changes: found by its id, made, and read as a DomainSpec."""
 
-import re
 from functools import lru_cache, partial
 from importlib import import_module
 
@@ -8,26 +7,41 @@ import gymnasium
 import numpy as np
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.spaces import Box, Discrete
+from gymnasium.wrappers import FlattenObservation
 
+from nappingrl.env_wrappers import SEPARATOR, known_wrappers, with_wrappers
 from nappingrl.errors import BadSpecError, MissingExtraError, UnknownNameError, did_you_mean, shown
 from nappingrl.novelties.attributes import Env, read_constants
 from nappingrl.novelties.verify import play
 from nappingrl.registry import domains
 from nappingrl.types import DomainSpec
 
-ID = re.compile(r"(?:[\w.]+:)?(?:[\w:-]+/)?[\w:.-]+-v[0-9]+")
-"""[module:][namespace/]Name-vN"""
+PACKAGES = {"MiniGrid-": "minigrid", "BabyAI-": "minigrid"}
+"""Packages that register their environments only when they are imported, by the beginning of the ids."""
 MAX_MODULE = 200
 """Characters in the name of a module."""
 
 
 def find_spec(env_id: str) -> EnvSpec:
-    """The registered environment; one line with the nearest id where there is none."""
+    """The registered environment, with its wrappers; one line with the nearest id where there is none."""
+    plain = _find_plain(env_id.split(SEPARATOR)[0])
+    found = with_wrappers(env_id)
+    return plain if isinstance(found, str) else found
+
+
+def full_id(spec: EnvSpec) -> str:
+    """The id with the names of its wrappers: CarRacing-v3+flatten."""
+    names = [wrapper.name for wrapper in spec.additional_wrappers if wrapper.name in known_wrappers()]
+    return SEPARATOR.join([spec.id, *names])
+
+
+def _find_plain(env_id: str) -> EnvSpec:
     module, colon, name = env_id.rpartition(":")
     if colon:
         _import(module, env_id)
     if name not in gymnasium.registry:
         domains.entries()  # registers the environments of installed packages
+        _import_package(name)
     spec = gymnasium.registry.get(name)
     if spec is not None:
         return spec
@@ -36,6 +50,18 @@ def find_spec(env_id: str) -> EnvSpec:
         f"unknown environment '{shown(env_id)}'; allowed: ids that are registered with gymnasium, such as Acrobot-v1, "
         f"or module:id for those that a module of yours registers.{hint}"
     )
+
+
+def _import_package(name: str) -> None:
+    """Import the well-known package that registers an environment of this name."""
+    package = next((package for start, package in PACKAGES.items() if name.startswith(start)), "")
+    try:
+        if package:
+            import_module(package)
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(
+            f"{shown(name)} needs {error.name}, which is not installed: pip install {package}"
+        ) from error
 
 
 def _import(module: str, env_id: str) -> None:
@@ -57,6 +83,12 @@ def _import(module: str, env_id: str) -> None:
 
 
 def make_env(spec: EnvSpec) -> Env:
+    """A fresh environment for trials; observations that are one whole number are encoded one-hot, as SB3 does."""
+    env = make_plain(spec)
+    return FlattenObservation(env) if isinstance(env.observation_space, Discrete) else env
+
+
+def make_plain(spec: EnvSpec) -> Env:
     """A fresh environment without pictures and without a time limit: trials count the steps themselves."""
     kwargs = {name: value for name, value in spec.kwargs.items() if name != "render_mode"}
     plain = EnvSpec(**{name: getattr(spec, name) for name in _FIELDS}, kwargs=kwargs)
@@ -66,35 +98,53 @@ def make_env(spec: EnvSpec) -> Env:
         raise MissingExtraError(f"{spec.id} needs more than gymnasium: {_one_line(error)}") from error
     except gymnasium.error.Error as error:
         raise BadSpecError(f"{spec.id} cannot be made: {_one_line(error)}") from error
+    except Exception as error:  # a wrapper raises anything where the observations do not suit it
+        if not spec.additional_wrappers:
+            raise
+        why = f"{type(error).__name__}: {_one_line(error)}".removesuffix(": ")
+        raise BadSpecError(f"{full_id(spec)} cannot be made ({why}); wrappers that suit it: {_advice(spec)}") from error
 
 
-_FIELDS = ("id", "entry_point", "reward_threshold", "nondeterministic", "order_enforce")
+_FIELDS = ("id", "entry_point", "reward_threshold", "nondeterministic", "order_enforce", "additional_wrappers")
+
+
+def time_limit(spec: EnvSpec, env: Env) -> int:
+    """The steps of an episode, by the spec or by the environment's `max_steps`, as MiniGrid has it; 0: no limit."""
+    limit = spec.max_episode_steps or getattr(env.unwrapped, "max_steps", None)
+    return limit if isinstance(limit, int) and limit > 0 else 0
+
+
+def _advice(spec: EnvSpec) -> str:
+    """Wrappers that make one row of numbers of most observations of such an environment."""
+    is_minigrid = any(spec.id.startswith(start) for start in PACKAGES)
+    return f"--wrap {'minigrid-image ' * is_minigrid}flatten, for others see `napping list`"
 
 
 def read_env(spec: EnvSpec) -> DomainSpec:
     """The spaces of an environment and its constants: all that a description of a novelty may refer to."""
     make = partial(make_env, spec)
     env = make()
-    actions, observations = env.action_space, env.observation_space
+    actions, observations, name = env.action_space, env.observation_space, full_id(spec)
+    horizon = time_limit(spec, env)
     env.close()
     if not isinstance(observations, Box) or len(observations.shape) != 1:
         raise BadSpecError(
-            f"{spec.id} has observations {observations}; allowed: one row of numbers (a flat Box); "
-            "gymnasium.wrappers.FlattenObservation makes one"
+            f"{name} has observations {shown(str(observations))}; allowed: one row of numbers (a flat Box) or one "
+            f"whole number; wrappers make one: {_advice(spec)}"
         )
     if not isinstance(actions, Discrete) and not (isinstance(actions, Box) and len(actions.shape) == 1):
-        raise BadSpecError(f"{spec.id} has actions {actions}; allowed: Discrete, or one row of numbers (a flat Box)")
+        raise BadSpecError(f"{name} has actions {actions}; allowed: Discrete, or one row of numbers (a flat Box)")
     no_bounds = np.zeros(0, np.float32)
     return DomainSpec(
-        name=spec.id,
-        title=spec.id,
-        env_id=spec.id,
+        name=name,
+        title=name,
+        env_id=name,
         observation_low=observations.low.astype(np.float32),
         observation_high=observations.high.astype(np.float32),
         n_actions=int(actions.n) if isinstance(actions, Discrete) else 0,
         action_low=actions.low if isinstance(actions, Box) else no_bounds,
         action_high=actions.high if isinstance(actions, Box) else no_bounds,
-        horizon=int(spec.max_episode_steps or 0),
+        horizon=horizon,
         constants=read_constants(make, partial(play, episodes=2)),
     )
 

@@ -31,8 +31,8 @@ class Term:
 TERMS: dict[str, Term] = {
     REMAP: Term(0.0, "action {entry} does what action {} did", low=0.0, is_whole=True, actions="discrete"),
     "action-delay": Term(0.0, "actions take effect {} steps late", low=0.0, high=1000.0, is_whole=True),
-    "action-noise": Term(0.0, "{what} are random, or noisy, by a share of {}", low=0.0, high=1.0),
-    "action-scale": Term(1.0, "{what} are multiplied by {}", actions="continuous"),
+    "action-noise": Term(0.0, "{what} is random, or noisy, by a share of {}", low=0.0, high=1.0),
+    "action-scale": Term(1.0, "{what} is multiplied by {}", actions="continuous"),
     "action-shift": Term(0.0, "{} is added to {what}", actions="continuous"),
     OBS_REMAP: Term(0.0, "observation {entry} shows what observation {} showed", low=0.0, is_whole=True),
     "obs-shift": Term(0.0, "{} is added to {where}"),
@@ -99,12 +99,13 @@ def check_term(flat: str, domain: DomainSpec) -> None:
     needs = TERMS[name].actions
     if needs and (needs == "discrete") != (domain.n_actions > 0):
         instead = "action-scale or action-shift" if needs == "discrete" else REMAP
-        raise BadSpecError(f"{name} needs {needs} actions, which {domain.name} has not; use {instead}")
+        theirs = "continuous" if needs == "discrete" else "discrete"
+        raise BadSpecError(f"{name} needs {needs} actions, but those of {domain.name} are {theirs}; use {instead}")
     ends = (*domain.action_low.ravel().tolist(), *domain.action_high.ravel().tolist())
     if name in ("action-noise", "action-scale", "action-shift") and not all(map(isfinite, ends)):
-        raise BadSpecError(f"{name} needs actions with bounds, which {domain.name} has not")
+        raise BadSpecError(f"{name} needs actions with bounds, but those of {domain.name} have none")
     if name.startswith("obs-") and domain.observation_low.ndim != 1:
-        raise BadSpecError(f"{name} needs observations that are one row of numbers, which {domain.name} has not")
+        raise BadSpecError(f"{name} needs observations that are one row of numbers, unlike those of {domain.name}")
     if domain.action_mask is not None and (name == REMAP or name.startswith("obs-")):
         raise BadSpecError(
             f"{name} cannot be changed in {domain.name}: observations tell which of its actions are valid"
@@ -112,7 +113,7 @@ def check_term(flat: str, domain: DomainSpec) -> None:
     n_entries = count_entries(name, domain)
     if entry is not None and entry >= n_entries:
         allowed = f"allowed: {name}[0] to {name}[{n_entries - 1}]" if n_entries else f"{name} has no entries"
-        raise BadSpecError(f"{flat} is not there in {domain.name}; {allowed}")
+        raise BadSpecError(f"{domain.name} has no {flat}; {allowed}")
 
 
 def say(flat: str, span: tuple[float, float], domain: DomainSpec) -> str:
@@ -122,5 +123,5 @@ def say(flat: str, span: tuple[float, float], domain: DomainSpec) -> str:
     if name not in TERMS:
         return f"{flat} is {amount} instead of {float(domain.constants[flat]):g}"
     where = "the whole observation" if entry is None else f"observation {entry}"
-    what = "actions" if entry is None else f"entries {entry} of actions"
+    what = "each action" if entry is None else f"entry {entry} of each action"
     return TERMS[name].words.format(amount, entry=entry, where=where, what=what)

@@ -248,7 +248,7 @@ def read_run(path: str | Path, partial: bool = False, env: str | Sequence[str] =
 
 
 def read_runs(paths: Sequence[str | Path], partial: bool = False, env: str | Sequence[str] = ()) -> list[Run]:
-    """Read several runs of one domain, each with a label of its own."""
+    """Read several runs of one domain, each with a different label."""
     folders = [RunFolder.open(Path(path)) for path in paths]
     _check_one_domain([(str(folder.manifest.spec["domain"]), str(folder.path)) for folder in folders])
     return label_runs([read_run(path, partial, env) for path in paths])

@@ -16,11 +16,11 @@ from nappingrl.agents.base import Agent
 from nappingrl.domains import find_domain
 from nappingrl.errors import BadAgentError, BadRunError, BadSpecError, check_name, check_whole
 from nappingrl.explain import ReadableRule, summarise_principles
+from nappingrl.files.lock import locked
 from nappingrl.methods.napping.candidates import choice_names
 from nappingrl.trials import ray_executor as cluster
 from nappingrl.trials.engine import Engine
 from nappingrl.trials.limits import MAX_WORKERS
-from nappingrl.trials.lock import locked
 from nappingrl.trials.manifest import make_manifest
 from nappingrl.trials.manifest_record import Manifest
 from nappingrl.trials.protocol import phases

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from nappingrl.errors import BadRunError, BadSpecError
 from nappingrl.files import TEMPORARY, remove_temporaries, write_whole
-from nappingrl.trials.lock import LOCK, locked
+from nappingrl.files.lock import LOCK, locked
 from nappingrl.trials.manifest_record import IDENTITY, MANIFEST, Manifest, ManifestError, parse_manifest, read_manifest
 from nappingrl.trials.parts import BadPartError, read_part, write_part
 

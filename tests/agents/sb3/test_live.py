@@ -14,6 +14,7 @@ from torch import nn
 
 from nappingrl import agents
 from nappingrl.agents.mlp import MlpAgent
+from nappingrl.agents.observations import as_batch
 from nappingrl.agents.sb3.live import LiveSB3Agent
 from nappingrl.errors import BadAgentError, BadObservationError
 
@@ -108,9 +109,10 @@ def test_images_and_dictionaries(
 
 
 def test_discrete_observations(make_model: Any, make_batch: Any, constant: Any, parity: Any) -> None:
-    """One-hot observations are SB3's business."""
-    model = make_model("dqn", constant(spaces.Discrete(6)))
-    parity(agents.load(model), model, make_batch(spaces.Discrete(6), 40))
+    """One-hot observations are encoded as SB3 does."""
+    model, states = make_model("dqn", constant(spaces.Discrete(6))), make_batch(spaces.Discrete(6), 40)
+    agent = agents.load(model)
+    parity(agent, model, as_batch(agent, states)[0], fed=states)
 
 
 def test_models_that_are_refused() -> None:

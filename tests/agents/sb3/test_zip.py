@@ -209,13 +209,13 @@ def test_other_action_spaces(space: spaces.Space[Any], tmp_path: Path, constant:
         (spaces.Dict({"a": FLAT}), "MultiInputPolicy"),
         (spaces.Box(0, 255, (36, 36, 3), np.uint8), "CnnPolicy"),
         (spaces.Box(0, 255, (36, 36, 3), np.uint8), "MlpPolicy"),
-        (spaces.Discrete(5), "MlpPolicy"),
+        (spaces.MultiDiscrete([5, 2]), "MlpPolicy"),
     ],
 )
 def test_observations_that_need_the_live_model(
     space: spaces.Space[Any], policy: str, tmp_path: Path, constant: Any
 ) -> None:
-    """A zip cannot serve dictionaries, images or one-hot observations; the message says what can."""
+    """A zip cannot serve dictionaries, images or several whole numbers; the message says what can."""
     DQN(policy, constant(space, spaces.Discrete(2)), buffer_size=1, device="cpu").save(tmp_path / "agent.zip")
     refused(tmp_path / "agent.zip", "live model")
 

@@ -1,6 +1,7 @@
 """Training in any gymnasium environment: the written agent, its card, and resumed trainings."""
 
 import json
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -175,6 +176,42 @@ def test_hostile_or_damaged_checkpoints_are_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
     file.write_bytes(content[: len(content) // 2])
     with pytest.raises(BadSpecError, match=r"damaged.*delete"):
+        train_env(recipe("CartPole-v1", "ppo", SMALL), tmp_path / "agent.zip", "")
+
+
+def test_checkpoints_that_hold_too_much_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before torch reads them: a compressed one may hold far more than its size."""
+    file = interrupted(tmp_path)
+    with zipfile.ZipFile(file) as stored, zipfile.ZipFile(tmp_path / "new", "w", zipfile.ZIP_DEFLATED) as compressed:
+        for name in stored.namelist():
+            compressed.writestr(name, stored.read(name))
+    content = file.read_bytes()
+    (tmp_path / "new").replace(file)
+    with pytest.raises(BadSpecError, match="cannot be resumed: its members are compressed"):
+        train_env(recipe("CartPole-v1", "ppo", SMALL), tmp_path / "agent.zip", "")
+    file.write_bytes(content)
+    monkeypatch.setattr(checkpoint, "MAX_BYTES", 1000)
+    with pytest.raises(BadSpecError, match="at most 1,000 are read; delete"):
+        train_env(recipe("CartPole-v1", "ppo", SMALL), tmp_path / "agent.zip", "")
+
+
+@pytest.mark.parametrize("name", ["best", "counters", "parameters", "replay", "next_evaluation"])
+def test_tampered_checkpoints_are_refused_in_one_line(tmp_path: Path, name: str) -> None:
+    file = interrupted(tmp_path)
+    content = checkpoint.load_tensors(file)
+    for value in (None, "text", {"policy": torch.zeros(3)}, {"mean": 1.0, "num_timesteps": -5}):
+        torch.save(content | {"state": content["state"] | {name: value}}, file)
+        with pytest.raises(BadSpecError, match=r"the checkpoint .* delete") as caught:
+            train_env(recipe("CartPole-v1", "ppo", SMALL), tmp_path / "agent.zip", "")
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["{" + " " * 2000 + "}", "[" * 100_000])
+def test_a_card_that_is_too_large_or_deep_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setattr(env, "MAX_BYTES", 1000 if text[0] == "{" else 1 << 20)
+    (tmp_path / "agent.zip").touch()
+    (tmp_path / "agent.json").write_text(text)
+    with pytest.raises(BadSpecError, match="is another agent, or one without its card"):
         train_env(recipe("CartPole-v1", "ppo", SMALL), tmp_path / "agent.zip", "")
 
 

@@ -25,7 +25,7 @@ def platform(x: float, y: float, width: float = 1.28, height: float = PLATFORM, 
 
 
 def on_shelf(item: Item, half_height: float) -> list[Item]:
-    """An object on a platform of its own, too narrow to be hit before it."""
+    """An object on a separate platform, too narrow to be hit before it."""
     return [item, platform(item.x, item.y - half_height - PLATFORM / 2, width=0.3)]
 
 

@@ -147,7 +147,7 @@ def test_memory_is_steady_over_shots() -> None:
     assert bodies() == before
 
 
-def test_a_world_goes_when_nobody_holds_it() -> None:
+def test_a_world_without_references_is_freed() -> None:
     world = World(level())
     world.shoot(release(45))
     gone = weakref.ref(world)

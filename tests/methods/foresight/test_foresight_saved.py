@@ -11,7 +11,6 @@ from nappingrl import NappingAgent
 from nappingrl.methods.foresight import Foresight
 
 CALM: dict[str, float] = {}
-pytestmark = pytest.mark.filterwarnings("ignore::nappingrl.AdaptationWarning")  # agents that wait or stay idle
 STORM = {"force": 30.0, "length": 2.0, "gravity": 30.0}
 
 
@@ -28,7 +27,7 @@ class Player:
         self.params, self.observation = params, None
 
     def play(self, steps: int) -> list[int]:
-        """The actions of so many steps."""
+        """The actions of some steps."""
         actions = []
         for _ in range(steps):
             if self.observation is None:
@@ -60,6 +59,7 @@ def test_it_goes_on_identically(tmp_path: Path, steps: int, guard: bool) -> None
     assert loaded.describe_policy() == made.agent.describe_policy() != ""
 
 
+@pytest.mark.filterwarnings("ignore:.*waits for an alarm:nappingrl.AdaptationWarning")
 def test_worlds_that_were_left_are_kept(tmp_path: Path) -> None:
     """By its own detector, which has known forty episodes before the storm and the calm after it."""
     made = Player(NappingAgent("ppo", domain="cartpole", method="foresight"))

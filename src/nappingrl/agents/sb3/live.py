@@ -50,14 +50,20 @@ def from_model(model: Any, normaliser: str | Path | Normaliser | None = "auto", 
     weights = to_numpy(policy.state_dict())
     kind, layers = policy_layers(weights, int(getattr(space, "n", 0)))
     activation = policy.activation_fn.__name__.lower()
-    shape = policy.observation_space.shape
+    n_states = int(getattr(policy.observation_space, "n", 0))
+    shape = (n_states,) if n_states else policy.observation_space.shape
     if isinstance(space, spaces.Box):
         box = _box(policy, kind)
-        return BoxMlpAgent(name, layers, activation, box, statistics, weights, known, None, shape, reward_scale)
-    optimiser = getattr(policy, "optimizer", None)
-    entries = {} if optimiser is None else optimiser.state_dict()["state"]
-    adam = adam_state({"state": {i: to_numpy(entry) for i, entry in entries.items()}}, weights)
-    return MlpAgent(name, layers, activation, statistics, weights, known, None, shape, adam, reward_scale)
+        agent: MlpAgent = BoxMlpAgent(
+            name, layers, activation, box, statistics, weights, known, None, shape, reward_scale
+        )
+    else:
+        optimiser = getattr(policy, "optimizer", None)
+        entries = {} if optimiser is None else optimiser.state_dict()["state"]
+        adam = adam_state({"state": {i: to_numpy(entry) for i, entry in entries.items()}}, weights)
+        agent = MlpAgent(name, layers, activation, statistics, weights, known, None, shape, adam, reward_scale)
+    agent.n_states = n_states
+    return agent
 
 
 def _statistics(model: Any, normaliser: str | Path | Normaliser | None) -> tuple[Normaliser | None, float | None]:
@@ -204,7 +210,7 @@ def _network(policy: Any) -> torch.nn.Module:
 def _is_plain(policy: Any) -> bool:
     """Whether the policy is SB3's own code: flat observations, then linear layers with tanh or ReLU between them."""
     space = policy.observation_space
-    if not isinstance(space, spaces.Box) or _is_image(space):
+    if not isinstance(space, spaces.Box | spaces.Discrete) or _is_image(space):
         return False
     extractor, network, body, extra_layers = _parts(policy)
     is_own_code = all(type(part).__module__.startswith(OWN_PACKAGES) for part in (policy, extractor, network))
@@ -218,8 +224,8 @@ def _is_plain(policy: Any) -> bool:
     )
 
 
-def _is_image(space: spaces.Box) -> bool:
-    return space.dtype == np.uint8 and len(space.shape) == 3
+def _is_image(space: spaces.Box | spaces.Discrete) -> bool:
+    return space.dtype == np.uint8 and len(space.shape or ()) == 3
 
 
 def _parts(policy: Any) -> tuple[Any, Any, torch.nn.Module, set[type[torch.nn.Module]]]:

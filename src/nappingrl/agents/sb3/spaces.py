@@ -23,10 +23,7 @@ def n_actions(data: Mapping[str, Any]) -> int:
     if space_class != "Discrete":
         raise BadAgentError(f"its action space is {space_class or 'not readable'}; only Discrete and Box are supported")
     assert isinstance(space, dict)
-    count = str(space.get("n"))  # gymnasium's is a numpy integer, which SB3 writes as text
-    if not count.isdecimal() or len(count) > 6 or int(count) < 1:
-        raise BadAgentError(f"its number of actions is {count[:20]}")
-    return int(count)
+    return _count(space, "actions")
 
 
 def action_limits(data: Mapping[str, Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -52,10 +49,12 @@ def _numbers(text: Any) -> NDArray[np.float32] | None:
 
 
 def observation_shape(data: Mapping[str, Any]) -> tuple[int, ...] | None:
-    """The shape of a Box whose observations enter the network flattened; None if the file does not tell."""
+    """The shape of observations that enter the network flattened or one-hot; None if the file does not tell."""
     space = data.get("observation_space")
     if not isinstance(space, dict):
         return None
+    if n := n_states(data):
+        return (n,)
     space_class = _class_name(space.get(":type:"))
     shape = space.get("_shape", space.get("shape"))  # gymnasium's name, old gym's name
     is_image = isinstance(shape, list) and len(shape) == 3 and space.get("dtype") == "uint8"
@@ -65,6 +64,14 @@ def observation_shape(data: Mapping[str, Any]) -> tuple[int, ...] | None:
     if not isinstance(shape, list) or not all(isinstance(n, int) and n > 0 for n in shape):
         return None
     return tuple(shape)
+
+
+def n_states(data: Mapping[str, Any]) -> int:
+    """The number of whole numbers that a Discrete observation may be; 0 for other observations."""
+    space = data.get("observation_space")
+    if not isinstance(space, dict) or _class_name(space.get(":type:")) != "Discrete":
+        return 0
+    return _count(space, "observations")
 
 
 def check_plain(data: Mapping[str, Any]) -> None:
@@ -87,6 +94,14 @@ def policy_options(data: Mapping[str, Any]) -> dict[str, Any]:
     """The keyword arguments of the policy."""
     options = data.get("policy_kwargs")
     return options if isinstance(options, dict) else {}
+
+
+def _count(space: Mapping[str, Any], what: str) -> int:
+    """The size of a Discrete space."""
+    count = str(space.get("n"))  # gymnasium's is a numpy integer, which SB3 writes as text
+    if not count.isdecimal() or len(count) > 6 or int(count) < 1:
+        raise BadAgentError(f"its number of {what} is {count[:20]}")
+    return int(count)
 
 
 def _class_name(text: Any) -> str:

@@ -47,14 +47,16 @@ def read_zip(path: Path, normaliser: str | Path | None = "auto") -> MlpAgent:
         known = hyperparameters.of_zip(data, None if vec is None else vec.scales_rewards)
         source = str(path)
         shape = spaces.observation_shape(data)
-        if not n_actions:
-            box = ActionBox.make(kind, *spaces.action_limits(data), spaces.policy_options(data))
-            return BoxMlpAgent(
-                path.stem, layers, activation, box, statistics, weights, known, source, shape, reward_scale
-            )
-        if layers[-1][0].shape[1] != n_actions:
+        options = (statistics, weights, known, source, shape)
+        if n_actions and layers[-1][0].shape[1] != n_actions:
             raise BadAgentError(f"its network has {layers[-1][0].shape[1]} outputs for {n_actions} actions")
-        return MlpAgent(path.stem, layers, activation, statistics, weights, known, source, shape, adam, reward_scale)
+        if n_actions:
+            agent = MlpAgent(path.stem, layers, activation, *options, adam, reward_scale)
+        else:
+            box = ActionBox.make(kind, *spaces.action_limits(data), spaces.policy_options(data))
+            agent = BoxMlpAgent(path.stem, layers, activation, box, *options, reward_scale)
+        agent.n_states = spaces.n_states(data)
+        return agent
     except BadAgentError as error:
         raise BadAgentError(f"agent file '{path}': {error}") from None
 

@@ -7,6 +7,7 @@ numbers and text only, and torch reads it in its weights-only mode: no code in i
 
 import copy
 import json
+import math
 import shutil
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,12 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.vec_env import VecNormalize
 
 from nappingrl.errors import BadSpecError
+from nappingrl.files import UnusableFileError, check_stored
 
 State = dict[str, Any]
 FILE = "checkpoint.pt"
+MAX_BYTES = 16 << 30
+"""Of a checkpoint; most of it is the replay buffer."""
 _COUNTERS = ("num_timesteps", "_n_updates", "_n_calls", "_episode_num", "exploration_rate")
 _STATISTICS = ("obs_rms", "ret_rms")
 _TRANSITIONS = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
@@ -54,8 +58,9 @@ def training_state(model: BaseAlgorithm) -> State:
 def restore(model: BaseAlgorithm, state: State) -> None:
     """Put back what `training_state` returned."""
     set_parameters(model, state)
-    for name, value in state["counters"].items():
-        setattr(model, name, value)
+    for name in _COUNTERS:
+        if hasattr(model, name):
+            setattr(model, name, state["counters"][name])
     if state["replay"]:
         _fill(getattr(model, "replay_buffer"), state["replay"])  # noqa: B009 - on-policy models have none
 
@@ -74,19 +79,43 @@ def read(folder: Path, recipe: State) -> State | None:
         return None
     anew = f"delete '{folder}' to start anew"
     try:
-        content = torch.load(file, weights_only=True)
+        content = load_tensors(file)
         of_recipe, state = content["recipe"], content["state"]
-    except Exception:  # torch raises many types, with messages of many lines
-        raise BadSpecError(f"the checkpoint '{file}' is damaged or not from this version; {anew}") from None
-    if of_recipe != _text(recipe):
         theirs, ours = json.loads(of_recipe), json.loads(_text(recipe))
         differs = [key for key in sorted({*theirs, *ours}) if theirs.get(key) != ours.get(key)]
+        _check_state(state)
+    except Exception as error:  # of content that has another form
+        reason = str(error) if isinstance(error, UnusableFileError) else "it is damaged or not from this version"
+        raise BadSpecError(f"the checkpoint '{file}' cannot be resumed: {reason}; {anew}") from None
+    if differs:
         raise BadSpecError(
             f"the checkpoint '{file}' belongs to a training with other values of {', '.join(differs)}; "
             f"use the same options, another --out, or {anew}"
         )
     assert isinstance(state, dict)
     return state
+
+
+def load_tensors(file: Path) -> State:
+    """The tensors, numbers and text of a file of torch, which may be hostile."""
+    check_stored(file, MAX_BYTES)
+    try:
+        content: State = torch.load(file, weights_only=True)
+    except Exception:  # torch raises many types, with messages of many lines
+        raise UnusableFileError("it is damaged or not from this version") from None
+    return content
+
+
+def _check_state(state: State) -> None:
+    """Raise if a state is not one of `training_state`; whether its tensors fit a model is seen by `restore`."""
+    best, counters = state["best"], state["counters"]
+    numbers = [best["mean"], best["step"], state["next_evaluation"], *counters.values()]
+    if not all(type(number) in (int, float) for number in numbers) or counters["num_timesteps"] < 0:
+        raise ValueError("a number is missing")
+    for part in (state,) if best["mean"] == -math.inf else (state, best):  # -inf: before the first evaluation
+        for name in ("parameters", "variables", "statistics"):
+            part[name].items()
+    state["replay"].items()
 
 
 def remove(folder: Path) -> None:

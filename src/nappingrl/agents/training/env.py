@@ -11,7 +11,10 @@ from nappingrl.agents import load
 from nappingrl.agents.training import checkpoint
 from nappingrl.agents.training.cards import card
 from nappingrl.agents.training.learning import Learned, OnEvaluation, learn
+from nappingrl.agents.zoo import MAX_BYTES
 from nappingrl.errors import BadAgentError, BadSpecError
+from nappingrl.files import read_file
+from nappingrl.files.lock import locked
 from nappingrl.types import OnProgress
 
 STATISTICS = "vecnormalize.pkl"
@@ -31,13 +34,22 @@ def train_env(
     A training that was interrupted is resumed; one that is finished is not repeated.
     """
     about = _finished(file, recipe)
-    if about is not None:
-        return about
+    if about is None:
+        _make_folder(file.parent)
+        with locked(file.parent, file.stem):
+            about = _finished(file, recipe)  # by another process in the meantime?
+            if about is None:
+                about = _train(recipe, file, command, on_progress, on_evaluation, tensorboard)
+    return about
+
+
+def _train(
+    recipe: dict[str, Any], file: Path, command: str, on_progress: OnProgress | None,
+    on_evaluation: OnEvaluation | None, tensorboard: Path | None,
+) -> dict[str, Any]:  # fmt: skip
+    """Train and write, as the only process that writes this agent; returns the card."""
     folder = file.with_name(f"{file.stem}-training")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadSpecError(f"--out '{file}': its folder cannot be written ({error.strerror})") from error
+    _make_folder(folder)
     learned = learn(recipe, folder, on_progress, on_evaluation, tensorboard)
     about = card(learned.agent, recipe, file.stem, recipe["env"], file.name, SOURCE)
     about |= {"checkpoint_step": learned.step, "command": command}
@@ -51,16 +63,23 @@ def train_env(
     return about
 
 
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadSpecError(f"folder '{folder}' cannot be written ({error.strerror}); use another --out") from error
+
+
 def _finished(file: Path, recipe: dict[str, Any]) -> dict[str, Any] | None:
     """The card, if this training has been finished; one line of complaint if the file is another agent."""
     if not file.exists():
         return None
     try:
-        about = json.loads(file.with_suffix(".json").read_text("utf-8"))
+        about = json.loads(read_file(file.with_suffix(".json"), MAX_BYTES))
         if about["recipe"] == json.loads(json.dumps(recipe)):
             assert isinstance(about, dict)
             return about
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         pass  # no card, or none of ours: not this training
     raise BadSpecError(f"'{file}' is another agent, or one without its card; choose another --out, or delete it")
 

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from nappingrl.agents.base import Agent
+from nappingrl.agents.observations import one_hot
+from nappingrl.env_wrappers import with_wrappers
 
 EPISODES = 100
 """Episodes of the evaluation on a card."""
@@ -17,11 +19,11 @@ CHECKPOINT_SEED, CARD_SEED = 1_000_003, 2_000_003
 
 def evaluate(agent: Agent, env_id: str, episodes: int, seed: int) -> NDArray[np.float64]:
     """Returns of greedy episodes, played in parallel."""
-    envs = gymnasium.make_vec(env_id, num_envs=episodes)
+    envs = gymnasium.make_vec(with_wrappers(env_id), num_envs=episodes)
     observations, _ = envs.reset(seed=seed)
     returns, running = np.zeros(episodes), np.ones(episodes, np.bool_)
     while running.any():
-        actions = agent.forward(_as_batch(observations)).actions
+        actions = agent.forward(_as_batch(agent, observations)).actions
         observations, rewards, terminated, truncated, _ = envs.step(actions)
         returns[running] += rewards[running]
         running &= ~(terminated | truncated)
@@ -42,9 +44,11 @@ def summary(returns: NDArray[np.float64]) -> dict[str, Any]:
     }
 
 
-def _as_batch(observations: Any) -> Any:
-    """Observations as agents expect them: floats have 32 bits, integers and dictionaries stay as they are."""
+def _as_batch(agent: Agent, observations: Any) -> Any:
+    """Observations as agents expect them: floats have 32 bits, states are one-hot, others stay as they are."""
     if isinstance(observations, dict):
-        return {key: _as_batch(values) for key, values in observations.items()}
+        return {key: _as_batch(agent, values) for key, values in observations.items()}
     values = np.asarray(observations)
+    if agent.n_states:
+        return one_hot(values, agent.n_states)
     return values.astype(np.float32) if np.issubdtype(values.dtype, np.floating) else values

@@ -7,6 +7,7 @@ many steps and can be resumed after each of them, to the same bits; the others a
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from nappingrl.agents.torch_agent import one_thread
 from nappingrl.agents.training import checkpoint
 from nappingrl.agents.training.checkpoint import State
 from nappingrl.agents.training.evaluation import CHECKPOINT_SEED, EPISODES, evaluate
+from nappingrl.env_wrappers import with_wrappers
 from nappingrl.errors import BadSpecError
 from nappingrl.types import OnProgress
 
@@ -56,14 +58,14 @@ def learn(
     on_evaluation: OnEvaluation | None = None,
     tensorboard: Path | None = None,
 ) -> Learned:
-    """Train by a recipe; checkpoints are kept in the folder, and one that is there is resumed."""
+    """Train by a recipe; checkpoints are kept in the folder, and a training that has one is resumed."""
     state = None if folder is None else checkpoint.read(folder, recipe)
     with one_thread():
         while True:
             model = make_model(recipe, _segment_seed(recipe["seed"], state), tensorboard)
             watch = _Watch(recipe, on_progress, on_evaluation, state)
             if state is not None:
-                checkpoint.restore(model, state)
+                _restore(model, state, folder)
             is_finished = _run_segment(model, watch, recipe["total_steps"])
             if is_finished:
                 checkpoint.set_parameters(model, watch.best)
@@ -72,6 +74,16 @@ def learn(
             if folder is not None:
                 checkpoint.write(folder, recipe, state)
             _close(model)
+
+
+def _restore(model: BaseAlgorithm, state: State, folder: Path | None) -> None:
+    """Continue from a state, which may come from a file that was tampered with."""
+    try:
+        checkpoint.restore(model, state)
+    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError):  # of torch, with many lines
+        raise BadSpecError(
+            f"the checkpoint '{folder}' does not fit the model of its recipe; delete it to start anew"
+        ) from None
 
 
 def as_agent(model: BaseAlgorithm, name: str) -> Agent:
@@ -83,7 +95,9 @@ def make_model(recipe: dict[str, Any], seed: int, tensorboard: Path | None = Non
     """A new model with its environments."""
     options = {key: _schedule(value) for key, value in recipe["hyperparameters"].items()}
     wrapper = (lambda env: _Shaped(env, **recipe["shaping"])) if "shaping" in recipe else None
-    envs: VecEnv = make_vec_env(recipe["env"], n_envs=recipe["n_envs"], seed=seed, wrapper_class=wrapper)
+    made = with_wrappers(recipe["env"])
+    make = made if isinstance(made, str) else partial(gymnasium.make, made)
+    envs: VecEnv = make_vec_env(make, n_envs=recipe["n_envs"], seed=seed, wrapper_class=wrapper)
     if recipe["normalise"]:
         envs = VecNormalize(envs, gamma=options.get("gamma", 0.99))
     policy = dict(recipe.get("policy", {}))

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from nappingrl.agents.object_networks import MASKED_VALUE, make_network
 from nappingrl.agents.torch_agent import to_numpy
+from nappingrl.agents.training.checkpoint import load_tensors
 from nappingrl.errors import BadAgentError
+from nappingrl.files import UnusableFileError
 from nappingrl.types import OnProgress
 
 OnEvaluation = Callable[[int, float], None]
@@ -231,11 +233,13 @@ class Trainer:
     def restore(self, file: Path) -> None:
         """Resume from a checkpoint; one of another recipe or seed is ignored."""
         try:
-            content = torch.load(file, weights_only=True)
-        except Exception:  # torch raises many types, with messages of many lines
+            content = load_tensors(file)
+            if content["recipe"] == repr(self.recipe) and content["seed"] == self.seed:
+                self._continue(content)
+        except (LookupError, TypeError, ValueError, AttributeError, RuntimeError, UnusableFileError):
             raise BadAgentError(f"checkpoint '{file}' is damaged; delete it to train from the beginning") from None
-        if content["recipe"] != repr(self.recipe) or content["seed"] != self.seed:
-            return
+
+    def _continue(self, content: dict[str, Any]) -> None:
         self.episode, self.updates, self.steps, self.best_episode, self.replay.n = content["counts"]
         self.best_rate = content["best_rate"]
         self.network.load_state_dict(content["network"])

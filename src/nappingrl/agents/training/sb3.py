@@ -10,6 +10,8 @@ from nappingrl.agents.training.cards import card
 from nappingrl.agents.training.learning import OnEvaluation, learn
 from nappingrl.agents.training.recipes import check_limits
 from nappingrl.errors import check_name
+from nappingrl.files import remove_temporaries
+from nappingrl.files.lock import locked
 from nappingrl.types import OnProgress
 
 SOURCE = "trained for this package; the best checkpoint of the evaluations during training, by mean return"
@@ -34,7 +36,18 @@ def train(
     check_name("domain with training recipes", domain, zoo.recipe_domains())
     check_name("training recipe", agent, names)
     check_limits(total_steps, seed)
-    recipe = recipes[f"{domain}-{agent}"]
+    out.mkdir(parents=True, exist_ok=True)
+    with locked(out, f"{domain}-{agent}"):
+        remove_temporaries(out, f"{domain}-{agent}")
+        return _train(domain, agent, out, seed, total_steps, on_progress, on_evaluation, tensorboard)
+
+
+def _train(
+    domain: str, agent: str, out: Path, seed: int | None, total_steps: int | None,
+    on_progress: OnProgress | None, on_evaluation: OnEvaluation | None, tensorboard: Path | None,
+) -> dict[str, Any]:  # fmt: skip
+    """Train and write, as the only process that writes this agent; returns the card."""
+    recipe = zoo.recipes()[f"{domain}-{agent}"]
     changed = {"seed": seed, ("episodes" if "episodes" in recipe else "total_steps"): total_steps}
     if "reads" in recipe:
         if any(value is not None for value in changed.values()) or recipe["reads"] not in zoo.zoo_names(domain, out):

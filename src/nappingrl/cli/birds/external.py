@@ -16,7 +16,7 @@ from nappingrl.domains.angrybirds.server.trial_plan import Plan, read_trials
 from nappingrl.errors import BadRunError, BadSpecError
 from nappingrl.trials.limits import MAX_COUNT, MAX_LEVELS
 from nappingrl.trials.science_birds import external_trial
-from nappingrl.trials.store import make_folder
+from nappingrl.trials.store import write_output
 
 STARTS_FILE = "starts.json"
 
@@ -61,8 +61,8 @@ class External(Served):
             self._settings(),
             print_note,
         )
-        make_folder(self.out)
-        self._finish(supervisor.run())
+        with self._locked_out():
+            self._finish(supervisor.run())
 
     def _check(self) -> None:
         super()._check()
@@ -72,8 +72,6 @@ class External(Served):
             )
         if self.port == 0 and "{port}" not in self.command:
             raise BadSpecError("--port 0 takes any free port, so the agent must be told: put {port} in --command")
-        if self.out.is_dir() and any(path.is_file() for path in self.out.rglob("*")):
-            raise BadRunError(f"{self.out} is not empty; use another --out")
 
     def _words(self) -> list[str]:
         """The agent's command in words that mean the same in another working folder."""
@@ -101,7 +99,7 @@ class External(Served):
         """Write the runs and print the result."""
         starts = [asdict(start) for start in result.starts]
         text = json.dumps({"command": self.command, "starts": starts, "missing": len(result.missing)}, indent=2)
-        (self.out / STARTS_FILE).write_text(text + "\n", encoding="utf-8")
+        write_output(self.out / STARTS_FILE, f"{text}\n".encode())
         if not result.episodes:
             if result.interruption:
                 raise result.interruption

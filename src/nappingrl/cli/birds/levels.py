@@ -1,5 +1,6 @@
 """`napping birds levels`."""
 
+import io
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,8 +16,10 @@ from nappingrl.domains.angrybirds.physics.scene import Level, Scene
 from nappingrl.domains.angrybirds.physics.world import World
 from nappingrl.domains.angrybirds.pictures.sheet import contact_sheet
 from nappingrl.errors import BadSpecError, check_name, check_whole
+from nappingrl.files import remove_temporaries
+from nappingrl.files.lock import locked
 from nappingrl.trials.limits import MAX_LEVELS, MAX_SEED
-from nappingrl.trials.store import make_folder
+from nappingrl.trials.store import make_folder, write_output
 
 MAX_PICTURES = 200
 """Per sheet."""
@@ -72,10 +75,9 @@ class Levels:
                 if self.novelty:
                     shown.append((f"after {template}: {_describe(template)}", self._scene(level, template)))
         columns = 2 if self.novelty or self.count == 1 else min(self.count, 4)
-        try:
-            Image.fromarray(contact_sheet(shown, columns)).save(self.out, optimize=True)
-        except OSError as error:
-            raise BadSpecError(f"'{self.out}' cannot be written ({error.strerror})") from error
+        picture = io.BytesIO()
+        Image.fromarray(contact_sheet(shown, columns)).save(picture, "png", optimize=True)
+        write_output(self.out, picture.getvalue())
         print(f"picture of {len(levels)} levels: {self.out}")
 
     def _scene(self, level: Level, novelty: str = "") -> Scene:
@@ -85,18 +87,22 @@ class Levels:
         return world.scene()
 
     def _write(self, levels: list[tuple[str, Level]]) -> None:
-
         make_folder(self.out)
         n_files = 0
-        for template, level in levels:
-            changed = NOVELTIES[template](1.0).level(level) if self.novelty else level
-            files.write(level, self.out / f"{level.name}.xml")
-            n_files += 1
-            if changed != level:
-                files.write(changed, self.out / f"{level.name}-novel.xml")
+        with locked(self.out):
+            remove_temporaries(self.out)
+            for template, level in levels:
+                changed = NOVELTIES[template](1.0).level(level) if self.novelty else level
+                self._write_level(level, level.name)
                 n_files += 1
+                if changed != level:
+                    self._write_level(changed, f"{level.name}-novel")
+                    n_files += 1
         first = self.out / f"{levels[0][1].name}.xml"
         print(f"{n_files} files in {self.out}   next: {line('birds', 'play', first)}")
+
+    def _write_level(self, level: Level, name: str) -> None:
+        write_output(self.out / f"{name}.xml", files.text_of(level).encode())
 
 
 def _describe(novelty: str) -> str:

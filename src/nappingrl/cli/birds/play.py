@@ -81,7 +81,7 @@ class Play:
 
     def _play(self) -> Played:
         if self.headless and not self.agent:
-            raise BadSpecError("--headless shows no window, so nobody can play; add --agent naive")
+            raise BadSpecError("--headless shows no window, and you cannot play without one; add --agent naive")
         preset_by_name(self.preset)
         change = make_change({self.novelty: 1.0} if self.novelty else {})
         keys = "" if self.headless else KEYS if self.agent else HAND_KEYS

@@ -14,7 +14,6 @@ from nappingrl.domains.angrybirds.server.pass_rates import pass_rate, pass_rates
 from nappingrl.domains.angrybirds.server.results import Episode
 from nappingrl.domains.angrybirds.server.server import serve
 from nappingrl.domains.angrybirds.server.trial_plan import Plan, one_trial, read_trials
-from nappingrl.errors import BadRunError
 from nappingrl.trials.limits import MAX_COUNT, MAX_PORT
 
 
@@ -51,25 +50,24 @@ class Serve(Served):
     def __call__(self) -> None:
         """Serve, then write the runs and the summary."""
         self._check()
-        if self.out.is_dir() and any(self.out.iterdir()):
-            raise BadRunError(f"{self.out} is not empty; use another --out")
         make_world = self._make_world()
         plan = self._plan()
         if not _is_loopback(self.host):
             print_note(f"warning: {self.host} exposes the server, and the protocol has neither password nor encryption")
-        episodes = serve(
-            plan,
-            make_world,
-            self.host,
-            self.port,
-            self.out,
-            observer_port=self.observer_port,
-            settings=self._settings(),
-            on_trial=_print_trial,
-            say=print_note,
-            n_agents=self.agents,
-        )
-        self._finish(episodes)
+        with self._locked_out():
+            episodes = serve(
+                plan,
+                make_world,
+                self.host,
+                self.port,
+                self.out,
+                observer_port=self.observer_port,
+                settings=self._settings(),
+                on_trial=_print_trial,
+                say=print_note,
+                n_agents=self.agents,
+            )
+            self._finish(episodes)
 
     def _plan(self) -> Plan:
         if self.trials is not None:

@@ -1,6 +1,7 @@
 """Options and output that `napping birds serve` and `napping birds external` share."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import ClassVar
@@ -14,9 +15,11 @@ from nappingrl.domains.angrybirds.server.game import MakeWorld
 from nappingrl.domains.angrybirds.server.pass_rates import pass_rates
 from nappingrl.domains.angrybirds.server.results import Episode
 from nappingrl.domains.angrybirds.server.server import Settings
-from nappingrl.errors import BadSpecError, check_whole
+from nappingrl.errors import BadRunError, BadSpecError, check_whole
+from nappingrl.files.lock import LOCK, locked
 from nappingrl.trials.limits import MAX_EPISODES, MAX_PORT, MAX_SEED
 from nappingrl.trials.science_birds import write_runs
+from nappingrl.trials.store import make_folder
 
 DEFAULT_LEVELS = 40
 """Before the novelty, and after it, as in the paper."""
@@ -57,7 +60,7 @@ class Served:
     """Options that conflict with --trials."""
 
     def _check(self) -> None:
-        """Refuse contradictory options before anything is written."""
+        """Refuse contradictory options and a folder with other results before anything is written."""
         for name, (least, most) in self.bounds.items():
             if (value := getattr(self, name)) is not None:
                 check_whole(flag(name), value, least, most)
@@ -70,6 +73,19 @@ class Served:
         elif self.novel_levels and not self.novelty:
             raise BadSpecError(f"--novel-levels {self.novel_levels} without a novelty; add --novelty NAME")
         preset_by_name(self.preset)
+        self._check_empty()
+
+    def _check_empty(self) -> None:
+        if self.out.is_dir() and any(path.is_file() and path != self.out / LOCK for path in self.out.rglob("*")):
+            raise BadRunError(f"{self.out} is not empty; use another --out")
+
+    @contextmanager
+    def _locked_out(self) -> Iterator[None]:
+        """Make the folder for the results and keep other processes out of it."""
+        make_folder(self.out)
+        with locked(self.out):
+            self._check_empty()
+            yield
 
     def _n_levels(self) -> tuple[int, int]:
         """Levels before and after the novelty."""

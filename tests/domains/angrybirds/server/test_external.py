@@ -226,7 +226,7 @@ def wait_until_gone(pid: int) -> None:
             state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
         except (FileNotFoundError, ProcessLookupError):
             return True
-        return state == "Z"  # ended, but nobody has taken notice of it
+        return state == "Z"  # ended, but not yet waited for
 
     wait_for(is_gone)
 

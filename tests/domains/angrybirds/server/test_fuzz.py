@@ -41,7 +41,7 @@ FIRST = [68, 68, 53]
 
 
 class QuickObserver(Observer):
-    """Draws nothing: pictures have tests of their own."""
+    """Draws nothing: pictures are tested elsewhere."""
 
     def picture(self, scene: Scene | None) -> Picture:
         return super().picture(None)
@@ -150,7 +150,7 @@ def send(game: Game, data: bytes) -> int:
 
 
 def bombard(rng: random.Random, n: int, make_world) -> tuple[int, int, float]:
-    """Send so many messages; how many requests they held, how many games were played, CPU seconds of the costliest."""
+    """Send messages; returns the numbers of requests and games, and the CPU seconds of the costliest message."""
     game, n_handled, n_games, slowest = new_game(rng, make_world), 0, 1, 0.0
     for i in range(n):
         if game.is_terminated or i % 500 == 499:

@@ -321,7 +321,7 @@ def drip(wire: Wire, meanwhile: Callable[[], bool]) -> None:
         assert meanwhile()
 
 
-def test_an_agent_in_the_middle_of_a_message_keeps_nobody_waiting() -> None:
+def test_an_unfinished_message_does_not_delay_other_agents() -> None:
     with served(settings=Settings(message_seconds=PATIENCE)) as server:
         half = Wire(server.port)
         half.sock.sendall(b"\x43" + struct.pack(">I", 1000) + b"a" * 10)
@@ -393,7 +393,7 @@ def wait_for_connections(server: Server, n: int) -> list[Connection]:
 
 
 @pytest.mark.parametrize("max_connections", [8, Settings().max_connections])
-def test_forty_silent_connections_lock_nobody_out(max_connections: int, tmp_path: Path) -> None:
+def test_forty_silent_connections_leave_room_for_agents(max_connections: int, tmp_path: Path) -> None:
     settings = Settings(max_connections=max_connections, first_seconds=PATIENCE)
     with served(settings=settings, out=tmp_path) as server:
         early = Wire(server.port)

@@ -165,7 +165,7 @@ class _Screen:
         return {"type": "Polygon", "coordinates": rings}
 
     def _circle(self, x: float, y: float, radius: float, shift: Shift) -> dict[str, Any]:
-        """A circle in a format of our own: the game's is not published."""
+        """A circle in our own format: the game's is not published."""
         pixel = self._pixel(x, y)
         centre = self._turned([pixel[0] + shift[0], pixel[1] + shift[1]])
         return {"type": "Circle", "center": centre, "radius": round(radius * self._scale)}

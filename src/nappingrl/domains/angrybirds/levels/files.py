@@ -12,7 +12,7 @@ from pathlib import Path
 
 from nappingrl.domains.angrybirds.physics.scene import BIRDS, BLOCKS, MATERIALS, NOVEL, PIGS, Camera, Item, Level
 from nappingrl.errors import BadSpecError, check_name, did_you_mean
-from nappingrl.files import UnusableFileError, read_file
+from nappingrl.files import UnusableFileError, read_file, write_whole
 
 MAX_BYTES = 10_000_000
 MAX_ITEMS = 1000
@@ -131,8 +131,8 @@ def text_of(level: Level) -> str:
 
 
 def write(level: Level, path: Path) -> None:
-    """Write a level; `read` restores it if the file is named like the level."""
-    Path(path).write_text(text_of(level), encoding="utf-8")
+    """Write a level, whole or not at all; `read` restores it if the file is named like the level."""
+    write_whole(Path(path), text_of(level).encode())
 
 
 @dataclass(frozen=True, slots=True)

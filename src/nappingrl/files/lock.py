@@ -1,4 +1,4 @@
-"""One writer per folder: a lock that names the process that holds it."""
+"""One writer per folder, or per agent in it: a lock that names the process that holds it."""
 
 import fcntl
 import os
@@ -13,6 +13,7 @@ import msgspec
 from nappingrl.errors import BadRunError
 
 LOCK = ".lock"
+"""The name of the lock of a folder; that of an agent `NAME` in it is `.NAME.lock`."""
 
 
 class Holder(msgspec.Struct, frozen=True):
@@ -27,13 +28,15 @@ class Holder(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def locked(folder: Path, name: str = LOCK) -> Iterator[None]:
+def locked(folder: Path, name: str = "") -> Iterator[None]:
     """Keep other processes from writing to an existing folder; BadRunError names the process that does.
+
+    With a name, only from writing the files of that name; others may be written at the same time.
 
     The kernel releases the lock of a process that dies, so that the next one takes over.
     """
-    path = folder / name
-    descriptor = _acquire(path)
+    path = folder / (f".{name}{LOCK}" if name else LOCK)
+    descriptor = _acquire(path, folder / name)
     try:
         holder = Holder(os.getpid(), socket.gethostname(), datetime.now().astimezone())
         os.ftruncate(descriptor, 0)
@@ -44,7 +47,7 @@ def locked(folder: Path, name: str = LOCK) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _acquire(path: Path) -> int:
+def _acquire(path: Path, written: Path) -> int:
     """The descriptor of a locked file, which is the one at `path`: its last holder may have removed the one opened."""
     while True:
         try:
@@ -60,7 +63,7 @@ def _acquire(path: Path) -> int:
         except BlockingIOError:
             by = _read_holder(descriptor)
             os.close(descriptor)
-            raise BadRunError(f"{path.parent} is being written by {by}; wait for it, or use another --out") from None
+            raise BadRunError(f"{written} is being written by {by}; wait for it, or use another --out") from None
         except OSError as error:
             os.close(descriptor)
             raise BadRunError(f"{path} cannot be locked ({error.strerror}); use another --out") from error

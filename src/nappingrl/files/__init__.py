@@ -4,6 +4,7 @@ Every function that reads raises `UnusableFileError`; its text is the reason ("i
 adds the path and what to do.
 """
 
+import glob
 import io
 import math
 import os
@@ -27,6 +28,8 @@ _KINDS = (
     (stat.S_ISSOCK, "a socket"),
 )
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_DAMAGED = (OSError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, ValueError)
+"""Of a zip. RuntimeError: encrypted; NotImplementedError: a newer version of zip."""
 _NPY_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
@@ -37,19 +40,41 @@ class UnusableFileError(OSError):
 def read_file(path: str | Path, max_bytes: int) -> bytes:
     """The content of a regular file of at most `max_bytes`; symbolic links are followed."""
     try:
-        _check_kind(os.stat(path), max_bytes)  # before it is opened: that alone blocks or has effects for some devices
+        check_file(path, max_bytes)  # before it is opened: that alone blocks or has effects for some devices
         with open(os.open(path, _FLAGS), "rb") as file:  # Path.open takes no flags
             size = _check_kind(os.fstat(file.fileno()), max_bytes)
             content = file.read(size + 1)
+    except UnusableFileError:
+        raise
+    except OSError as error:
+        raise UnusableFileError(f"it cannot be read ({error.strerror})") from error
+    if len(content) > size:
+        raise UnusableFileError("it grows while it is read")
+    return content
+
+
+def check_file(path: str | Path, max_bytes: int) -> None:
+    """Raise unless the path is a regular file of at most `max_bytes`; symbolic links are followed."""
+    try:
+        _check_kind(os.stat(path), max_bytes)
     except UnusableFileError:
         raise
     except FileNotFoundError:
         raise UnusableFileError("it does not exist") from None
     except (OSError, ValueError) as error:  # ValueError: a null byte in the path
         raise UnusableFileError(f"it cannot be read ({getattr(error, 'strerror', None) or error})") from error
-    if len(content) > size:
-        raise UnusableFileError("it grows while it is read")
-    return content
+
+
+def check_stored(path: str | Path, max_bytes: int) -> None:
+    """Raise unless the path is a zip of at most `max_bytes` whose members are not compressed: it holds no more."""
+    check_file(path, max_bytes)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            is_stored = all(member.compress_type == zipfile.ZIP_STORED for member in archive.infolist())
+    except _DAMAGED as error:
+        raise _no_zip(error) from error
+    if not is_stored:
+        raise UnusableFileError("its members are compressed, so that it may hold much more than its size")
 
 
 def _check_kind(status: os.stat_result, max_bytes: int) -> int:
@@ -76,10 +101,13 @@ def read_zip(content: bytes, max_bytes: int) -> dict[str, bytes]:
             return {member.filename: _read_member(archive, member) for member in archive.infolist()}
     except UnusableFileError:
         raise
-    except (OSError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, ValueError) as error:
-        # RuntimeError: encrypted; NotImplementedError: a newer version of zip
-        reason = " ".join(str(error).split())[:80]
-        raise UnusableFileError(f"it is no zip, or a damaged one ({reason or type(error).__name__})") from error
+    except _DAMAGED as error:
+        raise _no_zip(error) from error
+
+
+def _no_zip(error: Exception) -> UnusableFileError:
+    reason = " ".join(str(error).split())[:80]
+    return UnusableFileError(f"it is no zip, or a damaged one ({reason or type(error).__name__})")
 
 
 def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
@@ -127,9 +155,12 @@ def write_whole(path: Path, data: bytes) -> None:
         raise
 
 
-def remove_temporaries(folder: Path) -> None:
-    """Remove what killed processes were writing into a folder; only for the one process that writes there."""
-    for file in folder.glob(f"*.*-????????{TEMPORARY}"):
+def remove_temporaries(folder: Path, stem: str = "") -> None:
+    """Remove what killed processes were writing into a folder; only for the one process that writes there.
+
+    With a stem, only what was to become STEM.suffix.
+    """
+    for file in folder.glob(f"{glob.escape(stem) or '*'}.*-????????{TEMPORARY}"):
         file.unlink(missing_ok=True)
 
 

@@ -10,14 +10,16 @@ from pathlib import Path
 import pytest
 
 import nappingrl
+from command_line import Napping
 from nappingrl.agents.base import Agent
+from nappingrl.agents.training import sb3
 from nappingrl.errors import BadRunError
-from nappingrl.trials.lock import locked
+from nappingrl.files.lock import locked
 
 HOLD = """
 import sys
 from pathlib import Path
-from nappingrl.trials.lock import locked
+from nappingrl.files.lock import locked
 with locked(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
@@ -58,6 +60,42 @@ def test_the_lock_of_a_dead_process_is_taken_over(tmp_path: Path, agent: Agent) 
     nappingrl.run("cartpole", agent, "frozen", trials=1, protocol="0+1", out=tmp_path)
     assert not (tmp_path / ".lock").exists()
     assert not list(tmp_path.glob("*.tmp")), "what a killed writer left is removed"
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("birds serve --out o --levels 1", ""),
+        ("birds external --out o --levels 1 --command true", ""),
+        ("birds levels o", ""),
+        ("train cartpole ppo --out o --steps 64", "cartpole-ppo"),
+        ("train --env CartPole-v1 --out o/a.zip --steps 64", "a"),
+    ],
+)
+def test_every_command_that_writes_keeps_others_out(words: str, name: str, napping: Napping) -> None:
+    out = Path("o")
+    out.mkdir()
+    with locked(out, name):
+        done = napping(*words.split())
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith(f"napping: {out / name} is being written by process")
+    assert not list(out.iterdir())
+
+
+def test_agents_in_one_folder_are_trained_at_the_same_time(tmp_path: Path) -> None:
+    again = pytest.raises(BadRunError, match=f"{tmp_path}/a is being written by")
+    with locked(tmp_path, "a"), locked(tmp_path, "b"), again, locked(tmp_path, "a"):
+        pass
+
+
+def test_training_removes_what_a_killed_one_was_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the same agent: another one may be written at this moment."""
+    mine, other = (tmp_path / f"cartpole-{name}.npz.1-ab09afa3.tmp" for name in ("ppo", "dqn"))
+    mine.touch()
+    other.touch()
+    monkeypatch.setattr(sb3, "_train", lambda *_: {})
+    sb3.train("cartpole", "ppo", tmp_path)
+    assert list(tmp_path.iterdir()) == [other]
 
 
 def test_a_finished_run_needs_no_lock(tmp_path: Path, agent: Agent) -> None:

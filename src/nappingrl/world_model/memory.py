@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from nappingrl.snapshot import MAX_EPISODE, Expected, flatten, restore_arrays, unflatten
 from nappingrl.types import DomainSpec, Flags, Rows, Transition, arrays_of
@@ -136,7 +137,8 @@ class TransitionMemory:
         if row not in self._references:
             before = self.before(row)
             is_possible = not Reference.why_not(before, self.encoding)
-            self._references[row] = Reference(before, self.encoding, bounds(self.domain)) if is_possible else None
+            with ThreadpoolController().limit(limits=1, user_api="blas"):  # small matrices: threads only wait
+                self._references[row] = Reference(before, self.encoding, bounds(self.domain)) if is_possible else None
         return self._references[row]
 
     def why_not(self, row: int) -> str:

@@ -25,7 +25,7 @@ def main() -> None:
     """Play ten episodes frozen and ten with adaptation."""
     frozen = nappingrl.NappingAgent("ppo", domain="cartpole", method="frozen")
     print("frozen: ", play(frozen, gymnasium.make("nappingrl/CartPole-v0"), 10))
-    adaptive = nappingrl.NappingAgent("ppo", domain="cartpole", detector="given")
+    adaptive = nappingrl.NappingAgent("ppo", domain="cartpole", detector="given", method="napping")
     print("adapted:", play(adaptive, adaptive.wrap(gymnasium.make("nappingrl/CartPole-v0")), 10))
     for rule in adaptive.explain()[:5]:
         print(" ", rule)

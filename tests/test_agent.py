@@ -61,7 +61,7 @@ def tables(agent: NappingAgent, env: int = 0) -> dict[str, list[Any]]:
 
 def adapted(agent: Agent, episodes: int = 8, **options: Any) -> NappingAgent:
     """An agent with some principles."""
-    made = NappingAgent(agent, **{"domain": "cartpole", "detector": "given"} | options)
+    made = NappingAgent(agent, **{"domain": "cartpole", "detector": "given"} | options, method="napping")
     play(made, made.wrap(cartpole(**HARD)), episodes, seed=1)
     return made
 
@@ -79,7 +79,7 @@ def test_predict_has_sb3_s_signature() -> None:
 
 @waits
 def test_one_observation_gives_a_number_as_in_sb3(agent: Agent) -> None:
-    made = NappingAgent(agent, domain="cartpole")
+    made = NappingAgent(agent, domain="cartpole", method="napping")
     for observation in (np.zeros(4, np.float32), np.zeros(4), [0.0, 0.0, 0.0, 0.0]):
         action, state = made.predict(observation)  # type: ignore[arg-type]
         assert isinstance(action, np.ndarray)
@@ -90,7 +90,7 @@ def test_one_observation_gives_a_number_as_in_sb3(agent: Agent) -> None:
 @waits
 @pytest.mark.parametrize("n", [1, 3])
 def test_a_batch_gives_a_batch(agent: Agent, n: int) -> None:
-    made = NappingAgent(agent, domain="cartpole", n_envs=3)
+    made = NappingAgent(agent, domain="cartpole", n_envs=3, method="napping")
     observations = np.array([[0, 0, 0.1, 0], [0, 0, -0.1, 0], [0, 0, 0.1, 0]], np.float32)[:n]
     actions, _ = made.predict(observations, deterministic=True)
     assert (actions.shape, actions.dtype) == ((n,), np.int64)
@@ -101,7 +101,7 @@ def test_a_batch_gives_a_batch(agent: Agent, n: int) -> None:
 def test_predict_agrees_with_sb3_in_shape_and_dtype() -> None:
     ppo = pytest.importorskip("stable_baselines3").PPO
     model = ppo("MlpPolicy", "CartPole-v1", device="cpu", seed=0)
-    made = NappingAgent(model, domain="cartpole")
+    made = NappingAgent(model, domain="cartpole", method="napping")
     for observation in (np.zeros(4, np.float32), np.zeros((1, 4), np.float32)):
         ours, theirs = made.predict(observation)[0], model.predict(observation, deterministic=True)[0]
         assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
@@ -110,11 +110,11 @@ def test_predict_agrees_with_sb3_in_shape_and_dtype() -> None:
 
 def test_the_state_is_handed_back(agent: Agent) -> None:
     state = (np.ones(2),)
-    assert NappingAgent(agent).predict(np.zeros(4), state=state, episode_start=np.ones(1))[1] is state
+    assert NappingAgent(agent, method="napping").predict(np.zeros(4), state=state, episode_start=np.ones(1))[1] is state
 
 
 def test_an_action_given_out_is_the_caller_s(agent: Agent) -> None:
-    made = NappingAgent(agent, n_envs=2)
+    made = NappingAgent(agent, n_envs=2, method="napping")
     observations = np.full((2, 4), 0.1, np.float32)
     actions, _ = made.predict(observations)
     actions[:] = -7
@@ -132,7 +132,7 @@ def test_an_action_given_out_is_the_caller_s(agent: Agent) -> None:
 )
 def test_bad_observations_are_refused_in_one_line(agent: Agent, observation: Any, text: str) -> None:
     with pytest.raises(BadObservationError, match=text) as caught:
-        NappingAgent(agent, domain="cartpole").predict(observation)
+        NappingAgent(agent, domain="cartpole", method="napping").predict(observation)
     assert "\n" not in str(caught.value)
 
 
@@ -177,14 +177,14 @@ def test_shipped_agents_adapt(name: str) -> None:
 
 
 def test_without_attach_nothing_is_learned(agent: Agent) -> None:
-    made = NappingAgent(agent, domain="cartpole", detector="given")
+    made = NappingAgent(agent, domain="cartpole", detector="given", method="napping")
     evaluate(made, cartpole(**HARD), 3)
     assert made.explain() == []
 
 
 def test_observe_by_hand_is_what_attach_does(agent: Agent) -> None:
     wrapped = adapted(agent)
-    made, env = NappingAgent(agent, domain="cartpole", detector="given"), cartpole(**HARD)
+    made, env = NappingAgent(agent, domain="cartpole", detector="given", method="napping"), cartpole(**HARD)
     seed: int | None = 1
     for _ in range(8):
         observation, _ = env.reset(seed=seed)
@@ -200,7 +200,7 @@ def test_observe_by_hand_is_what_attach_does(agent: Agent) -> None:
 
 def test_observe_without_predict_asks_the_agent_itself(agent: Agent) -> None:
     """Steps that another program executed can be told too."""
-    told, asked = (NappingAgent(agent, domain="cartpole", detector="given") for _ in range(2))
+    told, asked = (NappingAgent(agent, domain="cartpole", detector="given", method="napping") for _ in range(2))
     rng = np.random.default_rng(0)
     for _ in range(60):
         before, after = (rng.normal(size=4).astype(np.float32) * 0.1 for _ in range(2))
@@ -215,7 +215,7 @@ def test_observe_without_predict_asks_the_agent_itself(agent: Agent) -> None:
 
 @waits
 def test_detection_is_latched_and_begins_with_episode_5(agent: Agent) -> None:
-    made = NappingAgent(agent, domain="cartpole")
+    made = NappingAgent(agent, domain="cartpole", method="napping")
     env = made.wrap(cartpole(**FAILING))
     returns = play(made, env, 5, seed=0)
     assert np.mean(returns) < 150
@@ -229,7 +229,7 @@ def test_detection_is_latched_and_begins_with_episode_5(agent: Agent) -> None:
 
 
 def test_the_detector_is_told_the_return_of_each_episode(agent: Agent) -> None:
-    made = NappingAgent(agent, domain="cartpole")
+    made = NappingAgent(agent, domain="cartpole", method="napping")
     nowhere = np.zeros(4, np.float32)
     for episode in range(5):
         assert made.detected.tolist() == [False]
@@ -241,14 +241,14 @@ def test_the_detector_is_told_the_return_of_each_episode(agent: Agent) -> None:
 
 @waits
 def test_an_agent_that_still_works_is_left_alone(agent: Agent) -> None:
-    made = NappingAgent(agent, domain="cartpole")
+    made = NappingAgent(agent, domain="cartpole", method="napping")
     assert play(made, made.wrap(cartpole()), 8, seed=0) == [200.0] * 8
     assert made.detected.tolist() == [False]
     assert made.explain() == []
 
 
 def test_the_reward_is_the_score_where_nothing_is_named(agent: Agent) -> None:
-    made = NappingAgent(agent)
+    made = NappingAgent(agent, method="napping")
     assert made.score.name == "reward"
     assert made.detected.tolist() == [True], "without a domain adaptation begins at once"
 
@@ -289,7 +289,9 @@ def test_a_trial_gives_what_the_engine_gives(agent: Agent, detector: str, option
     ).complete()
     trials = run.trial_specs()
     for trial, rows in zip(trials, Engine(run, agent).run_trials(trials).partition_by("trial"), strict=True):
-        made = NappingAgent(agent, domain="cartpole", detector=detector, score=score or None, **options)
+        made = NappingAgent(
+            agent, domain="cartpole", detector=detector, score=score or None, method="napping", **options
+        )
         returns = play(made, made.wrap(same_resets(trial, trial.parameters() or {})), 8)
         assert returns == rows["return"].to_list()
         assert len(tables(made)["visits"]) == rows["regions"].to_list()[-1]
@@ -297,7 +299,7 @@ def test_a_trial_gives_what_the_engine_gives(agent: Agent, detector: str, option
 
 def test_several_environments_side_by_side_are_separate_agents(agent: Agent) -> None:
     worlds = [HARD, FAILING, HARD | {"gravity": 20.0, "force": 70.0}]
-    together = NappingAgent(agent, domain="cartpole", detector="given", n_envs=3)
+    together = NappingAgent(agent, domain="cartpole", detector="given", n_envs=3, method="napping")
     envs = [together.wrap(cartpole(**params), index) for index, params in enumerate(worlds)]
     observations = np.stack([env.reset(seed=i)[0] for i, env in enumerate(envs)])
     lengths: list[list[int]] = [[0], [0], [0]]
@@ -310,7 +312,7 @@ def test_several_environments_side_by_side_are_separate_agents(agent: Agent) -> 
                 observations[i], _ = env.reset()
                 lengths[i].append(0)
     for i, params in enumerate(worlds):
-        alone = NappingAgent(agent, domain="cartpole", detector="given")
+        alone = NappingAgent(agent, domain="cartpole", detector="given", method="napping")
         returns = play(alone, alone.wrap(cartpole(**params)), len(lengths[i]) - 1, seed=i)
         assert returns == lengths[i][:-1]
         assert len(returns) > 1
@@ -319,7 +321,7 @@ def test_several_environments_side_by_side_are_separate_agents(agent: Agent) -> 
 
 def test_a_vec_env_of_attached_environments_adapts_each(agent: Agent) -> None:
     vec = pytest.importorskip("stable_baselines3.common.vec_env")
-    made = NappingAgent(agent, domain="cartpole", detector="given", n_envs=2)
+    made = NappingAgent(agent, domain="cartpole", detector="given", n_envs=2, method="napping")
     makers: list[Callable[[], Env]] = [
         lambda: made.wrap(TimeLimit(changed(HARD), 200), 0),
         lambda: made.wrap(TimeLimit(changed(FAILING), 200), 1),
@@ -337,7 +339,7 @@ def changed(params: dict[str, float]) -> DomainEnv:
 
 def test_batches_can_be_observed_at_once(agent: Agent) -> None:
     """predict and observe over a gymnasium vector environment."""
-    made = NappingAgent(agent, domain="cartpole", detector="given", n_envs=2)
+    made = NappingAgent(agent, domain="cartpole", detector="given", n_envs=2, method="napping")
     env = gymnasium.make_vec("nappingrl/CartPole-v0", num_envs=2)
     observations, _ = env.reset(seed=0, options={"params": HARD})
     for _ in range(100):
@@ -423,7 +425,7 @@ def test_random_choice_goes_on_after_loading(car_agent: Agent, tmp_path: Path) -
 @waits
 def test_detection_goes_on_after_loading(agent: Agent, tmp_path: Path) -> None:
     """The returns that the rolling mean has seen are part of what was saved."""
-    made = NappingAgent(agent, domain="cartpole")
+    made = NappingAgent(agent, domain="cartpole", method="napping")
     play(made, made.wrap(cartpole(**FAILING)), 4, seed=0)
     loaded = NappingAgent.load(made.save(tmp_path / "a.zip"), model=agent)
     for player in (made, loaded):
@@ -434,14 +436,14 @@ def test_detection_goes_on_after_loading(agent: Agent, tmp_path: Path) -> None:
 
 @waits
 def test_what_was_detected_stays_detected_after_loading(agent: Agent, tmp_path: Path) -> None:
-    made = NappingAgent(agent, domain="cartpole")
+    made = NappingAgent(agent, domain="cartpole", method="napping")
     play(made, made.wrap(cartpole(**FAILING)), 7, seed=0)
     loaded = NappingAgent.load(made.save(tmp_path / "a.zip"), model=agent)
     assert made.detected.tolist() == loaded.detected.tolist() == [True]
 
 
 def test_every_environment_is_saved(agent: Agent, tmp_path: Path) -> None:
-    made = NappingAgent(agent, domain="cartpole", detector="given", n_envs=2)
+    made = NappingAgent(agent, domain="cartpole", detector="given", n_envs=2, method="napping")
     other = made.wrap(cartpole(**HARD), 1)
     observation, _ = other.reset(seed=0)
     for _ in range(60):
@@ -470,7 +472,7 @@ def test_the_file_holds_json_and_arrays_and_no_pickle(agent: Agent, tmp_path: Pa
 
 
 def test_the_base_model_is_found_by_its_path(agent_zip: Path, tmp_path: Path) -> None:
-    made = NappingAgent(agent_zip, domain="cartpole", detector="given")
+    made = NappingAgent(agent_zip, domain="cartpole", detector="given", method="napping")
     play(made, made.wrap(cartpole(**HARD)), 3, seed=0)
     loaded = NappingAgent.load(made.save(tmp_path / "a.zip"))
     assert loaded.agent.sha256 == made.agent.sha256
@@ -488,7 +490,7 @@ def test_weights_that_changed_on_disk_are_refused(
 ) -> None:
     base = tmp_path / "base.zip"
     base.write_bytes(agent_zip.read_bytes())
-    path = NappingAgent(base, domain="cartpole").save(tmp_path / "a.zip")
+    path = NappingAgent(base, domain="cartpole", method="napping").save(tmp_path / "a.zip")
     layers = [
         (np.ones((4, 8), np.float32), np.zeros(8, np.float32)),
         (np.ones((8, 2), np.float32), np.zeros(2, np.float32)),
@@ -519,7 +521,7 @@ def test_the_reward_with_limits_of_your_own_is_not_taken_for_the_plain_reward(ag
 
 def test_a_detector_of_your_own_must_be_given_again(agent: Agent, tmp_path: Path) -> None:
     """Else "given" would silently take its place."""
-    path = NappingAgent(agent, detector=RollingMean(1, low=100)).save(tmp_path / "a.zip")
+    path = NappingAgent(agent, detector=RollingMean(1, low=100), method="napping").save(tmp_path / "a.zip")
     with pytest.raises(BadAgentError, match="detector"):
         NappingAgent.load(path, model=agent)
     mine = RollingMean(1, low=100)
@@ -563,22 +565,22 @@ def test_bad_settings_are_refused_in_one_line(
     agent: Agent, options: dict[str, Any], error: type[Exception], text: str
 ) -> None:
     with pytest.raises(error, match=text) as caught:
-        NappingAgent(agent, **options)
+        NappingAgent(agent, **{"method": "napping"} | options)
     assert "\n" not in str(caught.value)
 
 
 def test_a_shipped_agent_in_an_unknown_domain_names_the_domain() -> None:
     with pytest.raises(UnknownNameError, match=r"unknown domain 'cartpol'.*Did you mean 'cartpole'"):
-        NappingAgent("ppo", domain="cartpol")
+        NappingAgent("ppo", domain="cartpol", method="napping")
 
 
 def test_an_agent_of_another_world_is_refused(agent: Agent) -> None:
     with pytest.raises(BadAgentError, match="mountaincar"):
-        NappingAgent(agent, domain="mountaincar")
+        NappingAgent(agent, domain="mountaincar", method="napping")
 
 
 def test_attach_takes_one_environment(agent: Agent) -> None:
-    made = NappingAgent(agent, domain="cartpole")
+    made = NappingAgent(agent, domain="cartpole", method="napping")
     with pytest.raises(BadSpecError, match="wrap each environment before vectorising"):
         made.wrap(gymnasium.make_vec("nappingrl/CartPole-v0", num_envs=2))  # type: ignore[arg-type]
     with pytest.raises(BadSpecError, match="n_envs"):
@@ -587,7 +589,7 @@ def test_attach_takes_one_environment(agent: Agent) -> None:
 
 def test_attached_environment_is_the_environment(agent: Agent) -> None:
     env = cartpole()
-    attached = NappingAgent(agent).wrap(env)
+    attached = NappingAgent(agent, method="napping").wrap(env)
     assert attached.unwrapped is env.unwrapped
     assert attached.observation_space == env.observation_space
     assert attached.reset(seed=3)[0].tolist() == env.reset(seed=3)[0].tolist()
@@ -598,17 +600,17 @@ def test_attached_environment_is_the_environment(agent: Agent) -> None:
 
 @pytest.mark.parametrize(("domain", "name"), [(d, n) for d in ("cartpole", "mountaincar") for n in zoo_names(d)])
 def test_shipped_agents_come_back_by_name(domain: str, name: str, tmp_path: Path) -> None:
-    path = NappingAgent(name, domain=domain).save(tmp_path / "a")
-    assert NappingAgent.load(path).agent.sha256 == NappingAgent(name, domain=domain).agent.sha256
+    path = NappingAgent(name, domain=domain, method="napping").save(tmp_path / "a")
+    assert NappingAgent.load(path).agent.sha256 == NappingAgent(name, domain=domain, method="napping").agent.sha256
 
 
 def test_a_model_saved_by_a_relative_path_is_found_from_elsewhere(
     agent_zip: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(agent_zip.parent)
-    path = NappingAgent(agent_zip.name).save(tmp_path / "a")
+    path = NappingAgent(agent_zip.name, method="napping").save(tmp_path / "a")
     monkeypatch.chdir(tmp_path)
-    assert NappingAgent.load(path).agent.name == NappingAgent(agent_zip).agent.name
+    assert NappingAgent.load(path).agent.name == NappingAgent(agent_zip, method="napping").agent.name
 
 
 def test_a_module_that_only_the_file_names_is_not_imported(
@@ -622,7 +624,7 @@ def test_a_module_that_only_the_file_names_is_not_imported(
     )
     monkeypatch.syspath_prepend(tmp_path)
     name = "trap_module:Trap-v0"
-    path = NappingAgent(agent, domain=name).save(tmp_path / "a")
+    path = NappingAgent(agent, domain=name, method="napping").save(tmp_path / "a")
     del sys.modules["trap_module"], gymnasium.registry["Trap-v0"]
     domain_from_env.cache_clear()
     read_env_by_id.cache_clear()
@@ -637,7 +639,7 @@ def test_a_module_that_only_the_file_names_is_not_imported(
 
 def test_a_live_agent_must_be_given_again(agent: Agent, tmp_path: Path) -> None:
     with pytest.raises(BadAgentError, match="give it as model="):
-        NappingAgent.load(NappingAgent(agent).save(tmp_path / "a"))
+        NappingAgent.load(NappingAgent(agent, method="napping").save(tmp_path / "a"))
 
 
 @pytest.mark.parametrize(
@@ -653,14 +655,14 @@ def test_a_live_agent_must_be_given_again(agent: Agent, tmp_path: Path) -> None:
     ],
 )
 def test_observe_refuses_what_does_not_fit(agent: Agent, change: dict[str, Any], text: str) -> None:
-    made = NappingAgent(agent, detector="given")
+    made = NappingAgent(agent, detector="given", method="napping")
     step = {"observation": np.zeros(4, np.float32), "action": 0, "next_observation": np.ones(4, np.float32)}
     with pytest.raises(BadSpecError, match=text):
         made.observe(**(step | {"reward": 1.0, "terminated": False} | change))
 
 
 def test_observe_wants_one_of_each_for_a_batch(agent: Agent) -> None:
-    made = NappingAgent(agent, detector="given", n_envs=2)
+    made = NappingAgent(agent, detector="given", n_envs=2, method="napping")
     batch = np.zeros((2, 4), np.float32)
     with pytest.raises(BadSpecError, match="action of shape"):
         made.observe(batch, 0, batch, [1.0, 1.0], [False, False], [False, False])
@@ -684,7 +686,7 @@ class OneBuffer(gymnasium.ObservationWrapper[Any, Any, Any]):
 
 
 def test_environments_may_reuse_their_observation_array(agent: Agent) -> None:
-    plain, reused = (NappingAgent(agent, domain="cartpole", detector="given") for _ in range(2))
+    plain, reused = (NappingAgent(agent, domain="cartpole", detector="given", method="napping") for _ in range(2))
     expected = play(plain, plain.wrap(cartpole(**HARD)), 5, seed=0)
     assert play(reused, reused.wrap(OneBuffer(cartpole(**HARD))), 5, seed=0) == expected
 
@@ -692,7 +694,7 @@ def test_environments_may_reuse_their_observation_array(agent: Agent) -> None:
 @waits
 def test_an_early_reset_forgets_the_running_return(agent: Agent) -> None:
     """Else the detector would judge the sum of two episodes."""
-    made = NappingAgent(agent, detector=RollingMean(1, low=50, window=1, first=0))
+    made = NappingAgent(agent, detector=RollingMean(1, low=50, window=1, first=0), method="napping")
     env = made.wrap(cartpole())
     observation, _ = env.reset(seed=0)
     for _ in range(100):

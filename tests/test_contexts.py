@@ -39,7 +39,7 @@ def wants(agent: NappingAgent) -> list[int]:
 
 @pytest.fixture
 def learned() -> NappingAgent:
-    return play(NappingAgent("ppo", domain="cartpole", detector="given"))
+    return play(NappingAgent("ppo", domain="cartpole", detector="given", method="napping"))
 
 
 def test_sets_have_names_and_can_be_put_away_and_taken_out(learned: NappingAgent):
@@ -156,7 +156,7 @@ def test_the_context_left_longest_ago_is_forgotten(method: str, tmp_path: Path):
 
 
 def test_other_contexts_together_keep_to_the_limit_of_regions():
-    agent = NappingAgent("ppo", domain="cartpole", detector="given", max_regions=40)
+    agent = NappingAgent("ppo", domain="cartpole", detector="given", max_regions=40, method="napping")
     for number in range(6):
         agent.switch_to(f"context {number}")
         play(agent)
@@ -168,7 +168,7 @@ def test_other_contexts_together_keep_to_the_limit_of_regions():
 
 def test_limits_are_saved_with_the_agent(tmp_path: Path):
     for options, expected in (({}, 20_000), ({"max_regions": 0}, 0), ({"max_regions": 300}, 300)):
-        agent = NappingAgent("ppo", domain="cartpole", detector="given", **options)
+        agent = NappingAgent("ppo", domain="cartpole", detector="given", method="napping", **options)
         loaded = NappingAgent.load(agent.save(tmp_path / "agent"))
         assert agent.method.option("max_regions") == loaded.method.option("max_regions") == expected
 

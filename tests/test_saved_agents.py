@@ -81,7 +81,6 @@ TRIAL = "method/foresight.trials.0."
         ("foresight", TRIAL + "others.0.transitions.episodes", -(2**40)),
         ("foresight", "method/foresight.transitions.0.states", np.inf),
         ("foresight", "method/foresight.episodes.number", 2**62),
-        ("foresight", "detector/models.scale", 0.0),
         ("foresight", "detector/context", -1),
     ],
 )

@@ -239,7 +239,7 @@ methods = _built_in(
     ("foresight", "methods.foresight:Foresight",
      {"title": "Foresight", "colour": "#6a3d9a", "marker": "D", "role": "method", "cost": 30.0, "in_paper": False}),
     ("reground", "methods.reground:Reground",
-     {"title": "Re-grounding", "colour": "#117733", "marker": "d", "role": "method", "cost": 5.0, "in_paper": False,
+     {"title": "Re-grounding", "colour": "#1b9e77", "marker": "d", "role": "method", "cost": 5.0, "in_paper": False,
       "no_rules": "it translates actions and sensors and learns no rules"}),
     ("online", "methods.online:Online",
      {"title": "Online", "colour": "#009e73", "marker": "^", "role": "baseline", "no_rules": _WEIGHTS, "cost": 100.0}),
@@ -296,7 +296,7 @@ detectors = _built_in(
     ("given", "detectors.base:Announced", {"title": "Given", "colour": "#000000", "marker": "*"}),
     ("residual", "detectors.residual:Residual", {"title": "Residual", "colour": "#6a3d9a", "marker": "P"}),
     ("critic", "detectors.critic:Critic", {"title": "Critic", "colour": "#b15928", "marker": "h"}),
-    ("auto", "detectors.auto:AutoDetector", {"title": "Auto", "colour": "#117733", "marker": "d"}),
+    ("auto", "detectors.auto:AutoDetector", {"title": "Auto", "colour": "#1b9e77", "marker": "d"}),
     ("never", "detectors.base:Never", {"title": "Never", "colour": "#888888", "marker": "X"}),
 )  # fmt: skip
 

@@ -116,7 +116,7 @@ def live(life: Life) -> Report:
     """Live it, and save, load and explain what was learned."""
     report, is_noise = Report(life), life.max_regions > 0 and life.detector == "given"
     options: dict[str, Any] = {"max_regions": life.max_regions} if life.max_regions else {}
-    if is_noise:
+    if is_noise and methods.get(life.method).takes_score:
         options["score"] = _reward
     try:
         agent = NappingAgent(
@@ -167,6 +167,9 @@ def _judge(agent: NappingAgent, report: Report) -> None:
 
 class Noise(gymnasium.Env[Any, Any]):
     """Observations without meaning, and rewards that only fall: nearly every step makes a region."""
+
+    observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (4,), np.float32)
+    action_space = gymnasium.spaces.Discrete(2)
 
     def __init__(self, seed: int) -> None:
         self._random, self._reward = np.random.default_rng(seed), 0.0

@@ -9,7 +9,8 @@ from command_line import Done
 SUMMARY = {
     "domain", "agent", "method", "novelty", "trials", "seed", "median", "mean", "pre_mean", "last10_mean", "solved",
     "failed", "regions_mean", "regions_max", "steps", "seconds", "by_novelty", "ceiling",
-    "role", "return_range", "diverged", "retention", "recall",
+    "role", "return_range", "diverged", "retention", "recall", "detector", "detection_rate", "detection_delay",
+    "false_alarms", "acted", "why_not",
 }  # fmt: skip
 
 

@@ -89,7 +89,7 @@ def test_run_json_counts_failed_and_solved_in_mountaincar(
     [
         (["cartpole", "--detector", "never"], "in all 2 trials: detector 'never' raised no alarm"),
         (
-            ["--env", "CartPole-v1", "--novelty", "gravity=30", "--detector", "given"],
+            ["--env", "CartPole-v1", "--novelty", "gravity=30", "--detector", "given", "--method", "napping"],
             "no action has failed: score 'reward'",
         ),
     ],

@@ -44,7 +44,7 @@ def model_zip(model: PPO, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("source", ["zip", "live"])
 def test_agents_encode_whole_numbers_as_sb3_does(model: PPO, model_zip: Path, source: str) -> None:
-    agent = nappingrl.NappingAgent(model_zip if source == "zip" else model, domain="FrozenLake-v1")
+    agent = nappingrl.NappingAgent(model_zip if source == "zip" else model, domain="FrozenLake-v1", method="napping")
     assert (agent.agent.observation_shape, agent.agent.n_states) == ((16,), 16)
     assert agent.agent.sha256
     for state in range(16):
@@ -56,13 +56,13 @@ def test_agents_encode_whole_numbers_as_sb3_does(model: PPO, model_zip: Path, so
 
 
 def test_batches_of_whole_numbers(model: PPO) -> None:
-    agent = nappingrl.NappingAgent(model, n_envs=3)
+    agent = nappingrl.NappingAgent(model, n_envs=3, method="napping")
     expected, _ = model.predict(np.array([3, 0, 7]), deterministic=True)
     assert agent.predict(np.array([3, 0, 7]))[0].tolist() == expected.tolist()
 
 
 def test_an_agent_adapts_around_the_raw_environment(model_zip: Path) -> None:
-    agent = nappingrl.NappingAgent(model_zip, domain="FrozenLake-v1", detector="given")
+    agent = nappingrl.NappingAgent(model_zip, domain="FrozenLake-v1", detector="given", method="napping")
     env = agent.wrap(nappingrl.apply_novelty(gymnasium.make("FrozenLake-v1"), "action-remap=3,2,1,0"))
     observation, _ = env.reset(seed=0)
     assert observation in range(16), "the environment still shows its whole numbers"

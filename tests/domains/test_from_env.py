@@ -197,7 +197,7 @@ def test_situations_are_named() -> None:
 
 
 def test_a_spec_is_verified_when_it_is_completed() -> None:
-    full = RunSpec("CartPole-v1", "x.zip", novelty=" force_mag = 5..20;action-delay=1; ").complete()
+    full = RunSpec("CartPole-v1", "x.zip", "napping", " force_mag = 5..20;action-delay=1; ").complete()
     assert full.novelty == "force_mag=5..20;action-delay=1"
     assert (full.detector, full.score, full.options) == ("given", "reward", {"rule": "fallback", "space": "embedding"})
     for novelty, text in (
@@ -318,7 +318,7 @@ def test_run_report_replay_figure_and_export(napping: Command, agent_zip: Path, 
     assert found["failed"] is None
     assert found["by_novelty"][found["novelty"]]["failed"] is None
     assert 0 <= found["solved"] <= 1
-    status, out, err = napping(*start, "--novelty", NOVELTY, "--score", "terminal", "--out", "b")
+    status, out, err = napping(*start, "--novelty", NOVELTY, "--method", "napping", "--score", "terminal", "--out", "b")
     assert status == 0
     assert "score 'terminal' was never below 0" in err
     assert "--env CartPole-v1" in RunFolder.open(Path("b")).manifest.command
@@ -345,7 +345,7 @@ def test_what_is_not_known_is_null(napping: Command, make_zip: Callable[..., Pat
     layers = [(rng.normal(size=(a, b)).astype(np.float32), np.zeros(b, np.float32)) for a, b in ((4, 6), (6, 3))]
     file = make_zip(tmp_path / "echo.zip", layers)
     start = ("run", "--env", "toys/Echo-v0", "--agent", file, "--trials", 2, "--protocol", "1+2", "--workers", 1)
-    status, out, err = napping(*start, "--novelty", "action-remap=1,2,0", "--json")
+    status, out, err = napping(*start, "--method", "napping", "--novelty", "action-remap=1,2,0", "--json")
     assert status == 0
     assert "score 'reward' was never below 0" in err
     found = json.loads(out.splitlines()[-1])

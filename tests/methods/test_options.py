@@ -213,7 +213,7 @@ def test_a_card_that_does_not_exist(
 
 def sites_and_situations(**options: Any) -> tuple[Any, Any]:
     """What is stored after a few steps in a changed CartPole, where every step is judged."""
-    made = NappingAgent(deep_agent(), domain="cartpole", detector="given", **options)
+    made = NappingAgent(deep_agent(), domain="cartpole", detector="given", method="napping", **options)
     env = made.wrap(DomainEnv("cartpole"))
     observation, _ = env.reset(seed=0, options={"params": {"force": -10.0}})
     for _ in range(40):
@@ -249,7 +249,7 @@ def test_layer_does_not_change_what_the_agent_wants() -> None:
 @pytest.mark.parametrize("layer", [0, 3, 99])
 def test_layer_out_of_range(layer: int) -> None:
     with pytest.raises((BadAgentError, BadSpecError), match=f"layer.*{layer}") as caught:
-        NappingAgent(deep_agent(), domain="cartpole", layer=layer)
+        NappingAgent(deep_agent(), domain="cartpole", layer=layer, method="napping")
     assert "\n" not in str(caught.value)
     with pytest.raises((BadAgentError, BadSpecError), match="layer"):
         Engine(RunSpec("cartpole", "a", options={"layer": layer}).complete(), deep_agent())
@@ -265,7 +265,7 @@ def test_options_reach_the_method(agent: Agent) -> None:
 
 
 def test_options_are_saved_with_the_agent(agent: Agent, tmp_path: Path) -> None:
-    made = NappingAgent(agent, domain="cartpole", search="same-key", choice="preference")
+    made = NappingAgent(agent, domain="cartpole", search="same-key", choice="preference", method="napping")
     loaded = NappingAgent.load(made.save(tmp_path / "a.zip"), model=agent)
     assert loaded.config["options"] == made.config["options"]
     assert loaded.config["options"].items() >= {"search": "same-key", "choice": "preference"}.items()

@@ -83,16 +83,10 @@ class NappingAgent:
             raise BadSpecError(f"score '{score}' is a name; names need domain=, else give a Score or a function")
         own_score, own_detector = as_score(score), detector if isinstance(detector, Detector) else None
         method = method or default_method(self.domain, score)
-        self._spec = spec = resolve(
-            self.domain,
-            AdaptationSpec(
-                method,
-                "" if own_score is not None else str(score or ""),
-                str(detector or "") if own_detector is None else "",
-                method_options,
-                guard,
-            ),
-        )
+        named_score = "" if own_score is not None else str(score or "")
+        named_detector = "" if own_detector is not None else str(detector or "")
+        named = AdaptationSpec(method, named_score, named_detector, method_options, guard)
+        self._spec = spec = resolve(self.domain, named)
         self._own = own_score, own_detector
         self.model_path = path_of(model)
         self.n_envs = n_envs

@@ -113,7 +113,7 @@ def test_predicts_like_sb3(tmp_path: Path) -> None:
     env = gymnasium.make("Pendulum-v1")
     model: Any = SAC("MlpPolicy", env, policy_kwargs={"net_arch": [16]}, buffer_size=10, device="cpu", seed=0)
     model.save(tmp_path / "base.zip")
-    agent = NappingAgent(tmp_path / "base.zip", n_envs=3)
+    agent = NappingAgent(tmp_path / "base.zip", n_envs=3, method="napping")
     three = np.random.default_rng(0).normal(size=(3, 3)).astype(np.float32)
     for observation in (three[0], three):
         mine, theirs = agent.predict(observation)[0], model.predict(observation, deterministic=True)[0]
@@ -134,7 +134,7 @@ def test_predicts_like_sb3(tmp_path: Path) -> None:
 @pytest.mark.parametrize("action", [1, [1.0], [1.0, 2.0, 3.0], [[1.0, 2.0], [1.0, 2.0]]])
 def test_invalid_actions(action: Any) -> None:
     """Actions must be of the right shape."""
-    agent = NappingAgent(constant_agent(0.5, 6.0))
+    agent = NappingAgent(constant_agent(0.5, 6.0), method="napping")
     with pytest.raises(BadSpecError, match="2 numbers each are needed"):
         agent.observe(np.zeros(2), action, np.zeros(2), 0.0, False)
     with pytest.raises(BadObservationError):
@@ -153,7 +153,7 @@ def test_discrete_methods_refuse_continuous_agents(method: str) -> None:
 def test_preference_order_needs_discrete_actions() -> None:
     """Continuous actions have no order of preference."""
     with pytest.raises(BadSpecError, match="choice=preference needs discrete"):
-        NappingAgent(constant_agent(0.5, 6.0), choice="preference")
+        NappingAgent(constant_agent(0.5, 6.0), choice="preference", method="napping")
 
 
 def test_random_control_draws_from_the_box() -> None:

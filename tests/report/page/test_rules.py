@@ -13,7 +13,7 @@ LEARNERS = [entry.name for entry in methods.entries() if not entry.no_rules]
 
 
 def test_methods_that_learn_rules() -> None:
-    assert set(LEARNERS) == {"napping", "napping-ucb", "foresight"}
+    assert set(LEARNERS) == {"napping", "napping-ucb", "foresight", "auto"}
 
 
 @pytest.mark.parametrize("method", methods.names())

@@ -129,7 +129,7 @@ def test_surprises_are_forgotten_when_the_episode_ends() -> None:
     assert trials.detector.surprise.n_alarm_steps[0] == 4
     reference = trials.detector.memory.reference(0)
     assert reference is not None
-    out = 4 * trials.detector.surprise.limit[0] * reference.model.noise.max(axis=0)
+    out = 4 * trials.detector.surprise.limit[0].max() * reference.model.noise.max(axis=0)
     states, actions = np.zeros((1, 3), np.float32), np.zeros(1, np.int64)
     surprising = transition(states, actions, (states + out).astype(np.float32), False)
     for number in range(3):

@@ -55,7 +55,7 @@ class Residual(Detector):
         self.memory = TransitionMemory(n, domain)
         self._fills_memory = True
         size = self.memory.encoding.size
-        self.surprise = Surprise(n, self.config)
+        self.surprise = Surprise(n, d, self.config)
         self.drift = Drift(n, d, size, self.config)
         self.starts = Starts(n, d, self.config)
         self.recognition = Recognition(n, self.config)
@@ -114,10 +114,9 @@ class Residual(Detector):
         """Raise alarms, and notice when the original world is back."""
         residuals, is_judged, is_main = self._residuals(rows, steps)
         sizes = np.abs(residuals)
-        largest = sizes.max(axis=1)
-        is_beyond = self.surprise.update(rows, largest)
+        is_beyond = self.surprise.update(rows, sizes)
         if is_beyond.any():
-            self.blame.add(rows, sizes * (sizes > self.surprise.limit[rows, None]), steps.actions)
+            self.blame.add(rows, sizes * (sizes > self.surprise.limit[rows]), steps.actions)
         self.recognition.count(rows, is_beyond, is_judged)
         is_away = self.context[rows] > 0
         if not is_away.all():
@@ -125,7 +124,9 @@ class Residual(Detector):
         if is_away.any():
             is_back = self.recognition.is_back(rows, is_away, is_beyond) & (self._cause[rows] == SURPRISE)
             for row in rows[is_back].tolist():
-                self._come_back(row, int(self.recognition.calm[row]))
+                reference = self.memory.reference(row)
+                if reference is not None and self.recognition.fits_original(row, reference, self.memory.current(row)):
+                    self._come_back(row, int(self.recognition.calm[row]))
         deviations = self.drift.update(rows, np.where(is_main[:, None], residuals, 0.0), steps.actions)
         is_drift = self.drift.is_alarm(rows, deviations) & (self.context[rows] == 0)
         if is_drift.any():
@@ -209,6 +210,7 @@ class Residual(Detector):
         if reference is None or reference.held_out is None:
             return
         self.surprise.calibrate(row, reference.held_out)
+        self.recognition.calibrate(row, reference.held_out)
         self.drift.calibrate(row, reference.held_out, reference.main)
         reference.held_out = None
         before = self.memory.before(row)

@@ -49,4 +49,7 @@ class ResidualConfig:
     max_calm_probability: float = setting(
         1e-6, "back in the original world if the changed one stays calm for so long with at most this probability"
     )
+    max_calm_surprise: float = setting(
+        2.0, "and if the median of its calm steps is at most this many times the usual surprise", 1.0
+    )
     rate_window: float = setting(100.0, "steps over which the rate of surprises in the changed world is averaged", 1.0)

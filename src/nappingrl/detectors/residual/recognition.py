@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from nappingrl.detectors.residual.config import ResidualConfig
 from nappingrl.snapshot import Expected, Sizes, flatten, restore_arrays, unflatten
 from nappingrl.types import Flags, Rows, arrays_of
-from nappingrl.world_model.reference import Reference
+from nappingrl.world_model.reference import Judged, Reference
 from nappingrl.world_model.transitions import Transitions
 
 MAX_WEIGHT = 1e15
@@ -43,7 +43,7 @@ class Recognition:
 
     saved: ClassVar[Mapping[str, Expected]] = {
         "n_known": Expected(low=0), "n_steps": Expected(low=0), "calm": Expected(low=0),
-        "rate": Expected(low=0, high=1),
+        "rate": Expected(low=0, high=1), "usual": Expected(low=0),
     }  # fmt: skip
 
     def __init__(self, n: int, config: ResidualConfig) -> None:
@@ -57,12 +57,18 @@ class Recognition:
         """How many of the latest judged steps were not surprising."""
         self.rate = np.zeros(n)
         """The share of surprising steps in the changed world."""
+        self.usual = np.zeros(n)
+        """The median surprise of a step of the original world."""
 
     def start(self, rows: Rows) -> None:
         """No context is known."""
         self.n_known[rows] = self.n_steps[rows] = self.calm[rows] = 0
         for row in rows.tolist():
             self._contexts[row] = KnownContexts()
+
+    def calibrate(self, row: int, held_out: Judged) -> None:
+        """Note what is usual in the original world."""
+        self.usual[row] = np.median(np.abs(held_out.residuals).max(axis=1))
 
     def count(self, rows: Rows, is_beyond: Flags, is_judged: Flags) -> None:
         """Count a step."""
@@ -93,6 +99,11 @@ class Recognition:
         self.rate[rows] = np.where(counts, self.rate[rows] * (1 - share) + share * is_beyond, self.rate[rows])
         log_probability = self.calm[rows] * np.log1p(-np.clip(self.rate[rows], 1e-3, 0.95))
         return np.asarray(is_away & (log_probability < np.log(self.config.max_calm_probability)))
+
+    def fits_original(self, row: int, reference: Reference, current: Transitions) -> bool:
+        """Whether the calm steps are also as the original world's usually are, not only below the limits."""
+        calm = current.at(slice(-max(1, int(self.calm[row])), None))
+        return bool(_median_surprise(reference, calm) <= self.config.max_calm_surprise * self.usual[row])
 
     def learn(self, row: int, context: int, reference: Reference, transitions: Transitions) -> None:
         """Model a context that is left, so that it can be recognised."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nappingrl.detectors.residual.config import ResidualConfig
 from nappingrl.detectors.tail_limits import tail_limit
@@ -18,7 +19,8 @@ class Surprise:
     A single step says little: it may be a contact or a wall that the calibration never met. The statistic is therefore
     the k-th largest surprise within a window; the longer episodes are, the more chances they have, and k is larger. Its
     limit follows from the tail of the same statistic in blocks of the calibration, by `tail_limit`; blocks, because
-    a few long episodes are as good as many short ones.
+    a few long episodes are as good as many short ones. Each observation has its own limit: one that the model predicts
+    badly now and then must not hide another that it predicts precisely.
     """
 
     saved: ClassVar[Mapping[str, Expected]] = {
@@ -26,11 +28,11 @@ class Surprise:
         "n_alarm_steps": Expected(low=1),
     }  # fmt: skip
 
-    def __init__(self, n: int, config: ResidualConfig) -> None:
+    def __init__(self, n: int, d: int, config: ResidualConfig) -> None:
         self.config = config
-        self.limit = np.full(n, np.inf)
+        self.limit = np.full((n, d), np.inf)
         self.recent = np.zeros((n, config.window))
-        """Surprises of the latest steps of this episode, in turn."""
+        """The largest residual of each of the latest steps of this episode, as a share of its limit."""
         self.n_seen = np.zeros(n, np.int64)
         self.n_alarm_steps = np.ones(n, np.int64)
         """k, the steps beyond the limit that raise an alarm."""
@@ -46,16 +48,17 @@ class Surprise:
 
     def calibrate(self, row: int, held_out: Judged) -> None:
         """Set the limit."""
-        config = self.config
-        sizes = np.abs(held_out.residuals).max(axis=1)
+        config, sizes = self.config, np.abs(held_out.residuals)
         episodes = np.split(sizes, np.flatnonzero(np.diff(held_out.episodes)) + 1)
         length = float(np.median([len(steps) for steps in episodes]))
         k = int(np.clip(np.ceil(length / config.steps_per_alarm_step), 1, config.n_alarm_steps))
-        values = np.array([value for steps in episodes for value in self._block_maxima(steps, k)])
-        probability = config.false_alarms * len(episodes) / len(values)
         self.n_alarm_steps[row] = k
-        limit = min(tail_limit(values, probability), config.max_limit_factor * float(values.max()))
-        self.limit[row] = max(limit, config.min_limit)
+        n_judged = max(1, int((sizes > 0).any(axis=0).sum()))
+        for i in range(sizes.shape[1]):
+            values = np.array([value for steps in episodes for value in self._block_maxima(steps[:, i], k)])
+            probability = config.false_alarms * len(episodes) / len(values) / n_judged
+            limit = min(tail_limit(values, probability), config.max_limit_factor * float(values.max()))
+            self.limit[row, i] = max(limit, config.min_limit)
 
     def _block_maxima(self, steps: Floats, k: int) -> list[float]:
         """The largest value of the statistic in each block of an episode."""
@@ -65,17 +68,18 @@ class Surprise:
         statistic = np.partition(views, window - k, axis=1)[:, window - k]
         return [float(statistic[at : at + window].max()) for at in range(0, len(steps), window)]
 
-    def update(self, rows: Rows, largest: Floats) -> Flags:
-        """Judge a step of each row by the size of its largest residual; returns which are beyond the limit."""
+    def update(self, rows: Rows, sizes: NDArray[np.float64]) -> Flags:
+        """Judge a step of each row by the sizes (m, d) of its residuals; returns which are beyond a limit."""
+        largest = (sizes / self.limit[rows]).max(axis=1)
         self.recent[rows, self.n_seen[rows] % self.config.window] = largest
         self.n_seen[rows] += 1
-        return np.asarray(largest > self.limit[rows])
+        return np.asarray(largest > 1)
 
     def is_alarm(self, rows: Rows) -> Flags:
         """Whether enough of the latest steps are beyond the limit."""
-        n_beyond = (self.recent[rows] > self.limit[rows, None]).sum(axis=1)
+        n_beyond = (self.recent[rows] > 1).sum(axis=1)
         return np.asarray(n_beyond >= self.n_alarm_steps[rows])
 
     def is_calm(self, rows: Rows) -> Flags:
         """Whether none of the latest steps is beyond the limit."""
-        return np.asarray(~(self.recent[rows] > self.limit[rows, None]).any(axis=1))
+        return np.asarray(~(self.recent[rows] > 1).any(axis=1))

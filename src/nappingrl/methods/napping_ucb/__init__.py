@@ -124,6 +124,15 @@ class NappingUcb(Method):
         """Cells held, and those that know no action that is good enough and have some left to try."""
         return self.cells.n_cells[rows], self.cells.n_open(rows, self.calibration.threshold(rows))
 
+    def status(self, row: int) -> str:
+        """Whether some cell prefers another action than the agent's own."""
+        table = self.table(row)
+        others = table["candidates"].copy()
+        others[np.arange(len(others)), table["wanted"]] = False
+        if others.any():
+            return ""
+        return f"the agent's own action is kept in all {len(others)} cells: score '{self.score.name}' prefers no other"
+
     def table(self, row: int) -> dict[str, NDArray[Any]]:
         """The cells in force."""
         return self.cells.table(row, float(self.calibration.threshold(np.array([row]))[0]))

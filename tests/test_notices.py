@@ -198,3 +198,9 @@ def test_a_trial_is_suspect_if_nothing_was_ever_open() -> None:
     assert suspect({"method": "napping"}, rows(True, n_open=2)) == ""
     assert suspect({"method": "napping"}, rows(False)) == ""
     assert suspect({"method": "finetune"}, rows(True)) == ""
+
+
+def test_napping_ucb_warns_where_its_score_prefers_no_other_action() -> None:
+    agent = NappingAgent("ppo", domain="cartpole", method="napping-ucb", score=reward_score(), detector="given")
+    with pytest.warns(AdaptationWarning, match=r"is kept in all \d+ cells: score 'reward' prefers no other"):
+        play(agent, 3, force=-10.0)

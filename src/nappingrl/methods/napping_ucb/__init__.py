@@ -125,12 +125,13 @@ class NappingUcb(Method):
         return self.cells.n_cells[rows], self.cells.n_open(rows, self.calibration.threshold(rows))
 
     def status(self, row: int) -> str:
-        """Whether some cell prefers another action than the agent's."""
+        """Whether some cell prefers another action than the agent's own."""
         table = self.table(row)
         others = table["candidates"].copy()
         others[np.arange(len(others)), table["wanted"]] = False
-        n = len(others)
-        return "" if others.any() or not n else f"the agent's own action is kept in all {n} cells: no other is better"
+        if others.any() or not len(others):
+            return ""
+        return f"the agent's own action is kept in all {len(others)} cells: score '{self.score.name}' prefers no other"
 
     def table(self, row: int) -> dict[str, NDArray[Any]]:
         """The cells in force."""

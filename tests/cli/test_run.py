@@ -18,7 +18,7 @@ from nappingrl.trials.store import RunFolder
 ALL_METHODS = ", ".join(sorted(methods.names()))
 NUMBERS = SUMMARY - {
     "domain", "agent", "method", "novelty", "trials", "seed", "seconds", "by_novelty", "ceiling", "role",
-    "return_range", "diverged",
+    "return_range", "diverged", "detector",
 }  # fmt: skip
 
 

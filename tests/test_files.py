@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nappingrl.files import UnusableFileError, read_arrays, read_file, read_zip
+from nappingrl.files import UnusableFileError, make_folder, read_arrays, read_file, read_zip
 
 LIMIT = 1 << 20
 
@@ -161,3 +161,14 @@ def test_damaged_arrays_are_refused(data: bytes) -> None:
     """Headers that do not fit, other types and values outside their type."""
     with pytest.raises(UnusableFileError, match="is damaged"):
         read_arrays(packed(**{"a.npy": data}), LIMIT)
+
+
+def test_folders_are_made_or_the_reason_is_given(tmp_path: Path) -> None:
+    make_folder(tmp_path / "a" / "b")
+    make_folder(tmp_path / "a" / "b")
+    assert (tmp_path / "a" / "b").is_dir()
+    (tmp_path / "file").touch()
+    with pytest.raises(UnusableFileError, match=r"^it is a file$"):
+        make_folder(tmp_path / "file")
+    with pytest.raises(UnusableFileError, match=r"^it cannot be made a folder \(Not a directory\)$"):
+        make_folder(tmp_path / "file" / "a")

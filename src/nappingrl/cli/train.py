@@ -101,7 +101,6 @@ class Train:
                 f"{self.env} has no time limit, so an episode may never end; register it with max_episode_steps=..."
             )
         recipe = make_recipe(self.env_name, spaces, self.algorithm, self.steps, self.seed or 0, read_pairs(self.option))
-        make_folder(self.file.parent)
         command = argv.rebuild(replace(self, json=False, tensorboard=None))
         return train_env(recipe, self.file, command, on_progress, tensorboard=self.tensorboard)
 

@@ -1,7 +1,7 @@
 """Read files that may be hostile: only regular ones, of bounded size, with bounded memory; write files whole.
 
-Every function that reads raises `UnusableFileError`; its text is the reason ("it is a device, not a file"). The caller
-adds the path and what to do.
+Every function that reads, and `make_folder`, raises `UnusableFileError`; its text is the reason ("it is a device, not a
+file"). The caller adds the path and what to do.
 """
 
 import glob
@@ -34,7 +34,7 @@ _NPY_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.form
 
 
 class UnusableFileError(OSError):
-    """Raised when a file cannot be read, or holds more than is allowed."""
+    """Raised when a file cannot be read or holds more than is allowed, or a folder cannot be written to."""
 
 
 def read_file(path: str | Path, max_bytes: int) -> bytes:
@@ -139,6 +139,18 @@ def _read_array(name: str, data: bytes) -> NDArray[Any]:
         return flat.reshape(shape, order="F" if is_fortran else "C").astype(dtype.newbyteorder("="))
     except Exception as error:  # numpy evaluates the header as a literal, which can raise anything
         raise UnusableFileError(f"its array '{name:.40}' is damaged ({' '.join(str(error).split())[:80]})") from error
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder to write to, unless it exists."""
+    if path.is_file():
+        raise UnusableFileError("it is a file")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UnusableFileError(f"it cannot be made a folder ({error.strerror})") from error
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise UnusableFileError("it is read-only")
 
 
 def write_whole(path: Path, data: bytes) -> None:

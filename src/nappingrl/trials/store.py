@@ -1,7 +1,6 @@
 """Runs on disk: a folder with manifest.json and one parquet part per chunk of trials."""
 
 import io
-import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -13,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from nappingrl import files
 from nappingrl.errors import BadRunError, BadSpecError
 from nappingrl.files import TEMPORARY, remove_temporaries, write_whole
 from nappingrl.files.lock import LOCK, locked
@@ -168,14 +168,10 @@ def _difference(name: str, before: Any, now: Any) -> str:
 
 def make_folder(path: Path) -> None:
     """Make a folder for output, or say in one line why not."""
-    if path.is_file():
-        raise BadRunError(f"{path} is a file; --out takes a folder")
     try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadRunError(f"{path} cannot be made a folder ({error.strerror}); use another --out") from error
-    if not os.access(path, os.W_OK | os.X_OK):
-        raise BadRunError(f"{path} cannot be written to; use another --out")
+        files.make_folder(path)
+    except files.UnusableFileError as error:
+        raise BadRunError(f"{path} cannot be written to: {error}; --out takes a folder") from error
 
 
 def write_output(path: Path, data: bytes) -> None:

@@ -13,7 +13,7 @@ from nappingrl.agents.training.cards import card
 from nappingrl.agents.training.learning import Learned, OnEvaluation, learn
 from nappingrl.agents.zoo import MAX_BYTES
 from nappingrl.errors import BadAgentError, BadSpecError
-from nappingrl.files import read_file
+from nappingrl.files import UnusableFileError, make_folder, read_file
 from nappingrl.files.lock import locked
 from nappingrl.types import OnProgress
 
@@ -63,11 +63,11 @@ def _train(
     return about
 
 
-def _make_folder(folder: Path) -> None:
+def _make_folder(path: Path) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadSpecError(f"folder '{folder}' cannot be written ({error.strerror}); use another --out") from error
+        make_folder(path)
+    except UnusableFileError as error:
+        raise BadSpecError(f"{path} cannot be written to: {error}; use another --out") from error
 
 
 def _finished(file: Path, recipe: dict[str, Any]) -> dict[str, Any] | None:

@@ -1,6 +1,7 @@
 """auto through the public interface: it adapts by default, says what it does, and does no harm."""
 
 import gymnasium
+import numpy as np
 import pytest
 from polars.testing import assert_frame_equal
 
@@ -50,6 +51,29 @@ def test_it_keeps_an_unchanged_world_as_it_is_without_a_reference() -> None:
     agent = NappingAgent("ppo", domain="cartpole", method="auto")
     assert play(agent, 5) == [200.0] * 5
     assert not agent.detected.any()
+
+
+def test_what_a_grounding_earned_is_kept_while_numbers_are_refined_and_where_it_is_recalled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    auto, rows = NappingAgent("ppo", domain="cartpole", method="auto").method, np.array([0])
+    reground = auto.candidates["reground"]
+    monkeypatch.setattr(reground, "is_certain", lambda rows: np.ones(len(rows), np.bool_))
+
+    def earn(context: int, signature: str, description: str) -> list[float]:
+        monkeypatch.setattr(reground, "signature", lambda row: signature)
+        monkeypatch.setattr(reground, "describe", lambda row: description)
+        auto.on_context_change(rows, np.array([context]))
+        auto._begin_episode(rows)
+        auto._episodes.total[rows] = 100.0
+        auto.end_episode(rows)
+        returns: list[float] = auto._arbiters[0][context].players[1].returns
+        return returns
+
+    assert earn(1, "gain", "gain 0.52") == [100.0]
+    assert earn(1, "gain", "gain 0.51") == [100.0] * 2
+    assert earn(2, "reversed", "reversed") == [100.0]
+    assert earn(1, "gain", "gain 0.51") == [100.0] * 3
 
 
 def test_candidates_can_be_chosen() -> None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nappingrl.methods.auto.arbiter import AGENT, Arbiter, Offer
+from nappingrl.methods.auto.arbiter import AGENT, Arbiter, Offer, Player
 from nappingrl.methods.auto.usual import Usual, usual_returns
 from nappingrl.methods.base import Forecast
 from nappingrl.world_model.transitions import Transitions
@@ -121,6 +121,16 @@ def test_what_a_candidate_costs_is_bounded(losses: list[float]) -> None:
 def test_without_a_usual_return_candidates_are_tried() -> None:
     made = arbiter([9.0, 9.0, 9.0], Usual(0, 0.0, 0.0, 0.0))
     assert made.choose([offer()]) == ONE
+
+
+def test_a_player_that_does_something_else_is_judged_anew() -> None:
+    player = Player()
+    player.follow("a <-> b")
+    player.add(10.0)
+    player.follow("a <-> b")
+    assert player.returns == [10.0]
+    player.follow("a <-> c")
+    assert player.returns == []
 
 
 def test_usual_returns_are_those_of_episodes() -> None:

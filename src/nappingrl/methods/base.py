@@ -191,6 +191,10 @@ class Method:
         """The `status` where no action has failed."""
         return f"no action has failed: score '{self.score.name}' was never below {self.score.threshold:g}"
 
+    def signature(self, row: int) -> str:
+        """What distinguishes the rule in force from others: `describe`, without numbers that are merely refined."""
+        return self.describe(row)
+
     def is_certain(self, rows: Rows) -> Flags:
         """Where what it does is established by other evidence than returns, so that it may act at once."""
         return np.zeros(len(rows), np.bool_)

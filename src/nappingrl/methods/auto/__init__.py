@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +45,6 @@ class _State:
     context: Annotated[NDArray[np.int64], Expected(("n",), low=0)]
     episodes: _Episodes
     arbiters: Annotated[list[dict[int, Arbiter]], Expected(("n",))]
-    rules: Annotated[NDArray[np.int64], Expected(("n", "n_candidates"))]
 
     def check(self, sizes: Sizes) -> None:
         """Raise if a changed context has no arbiter."""
@@ -84,8 +82,6 @@ class Auto(Method):
             zeros[0], zeros[1], np.zeros(n), np.zeros(n), np.full(n, -np.inf), np.zeros(n, np.bool_)
         )
         self._arbiters: list[dict[int, Arbiter]] = [{} for _ in range(n)]
-        self._rules = np.zeros((n, len(self._methods)), np.int64)
-        """A checksum of what each certain candidate does, to notice when it changes."""
         shape = (n,) if agent.action_low is None else (n, len(agent.action_low))
         self._chosen = np.zeros((len(self._methods), *shape), np.float64)
         """What each candidate chose at the latest step of each row."""
@@ -100,7 +96,6 @@ class Auto(Method):
         self._context[rows] = 0
         for row in rows.tolist():
             self._arbiters[row] = {}
-        self._rules[rows] = 0
         self._begin_episode(rows)
 
     def _begin_episode(self, rows: Rows) -> None:
@@ -217,18 +212,10 @@ class Auto(Method):
             method.end_episode(rows)
         e = self._episodes
         for row in rows[(self._context[rows] > 0) & (e.credited[rows] != MIXED)].tolist():
-            self._forget_changed(row)
+            for player, method in zip(self._arbiter(row).players[1:], self._methods, strict=True):
+                player.follow(method.signature(row) if method.is_certain(np.array([row]))[0] else "")
             self._arbiter(row).judge(int(e.credited[row]), float(e.total[row]), float(e.lowest[row]), self._offers(row))
         self._begin_episode(rows)
-
-    def _forget_changed(self, row: int) -> None:
-        """Forget the returns of a certain candidate that now does something else."""
-        rows = np.array([row])
-        for number, method in enumerate(self._methods):
-            rule = crc32(method.describe(row).encode()) if method.is_certain(rows)[0] else 0
-            if rule != self._rules[row, number]:
-                self._rules[row, number] = rule
-                self._arbiter(row).players[number + 1].forget()
 
     @override
     def discard_episode(self, rows: Rows) -> None:
@@ -295,16 +282,15 @@ class Auto(Method):
 
     @override
     def state(self) -> dict[str, NDArray[Any]]:
-        own = flatten(_State(self._context, self._episodes, self._arbiters, self._rules), "auto")
+        own = flatten(_State(self._context, self._episodes, self._arbiters), "auto")
         for name, method in self.candidates.items():
             own |= {f"{name}/{key}": array for key, array in method.state().items()}
         return own
 
     @override
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        sizes = {"n": self.n, "n_players": len(self._names), "n_candidates": len(self._methods)}
+        sizes = {"n": self.n, "n_players": len(self._names)}
         restored: _State = unflatten(_State, state, "auto", sizes)
-        self._context, self._episodes = restored.context, restored.episodes
-        self._arbiters, self._rules = restored.arbiters, restored.rules
+        self._context, self._episodes, self._arbiters = restored.context, restored.episodes, restored.arbiters
         for name, method in self.candidates.items():
             method.restore(with_prefix(f"{name}/", state))

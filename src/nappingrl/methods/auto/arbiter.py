@@ -14,6 +14,7 @@ derives the bound for one candidate.
 
 from dataclasses import dataclass, field
 from typing import Annotated, NamedTuple
+from zlib import crc32
 
 import numpy as np
 
@@ -62,6 +63,8 @@ class Player:
     """How long it sits out next time."""
     n_stopped: Annotated[int, Expected(low=0)] = 0
     n_episodes: Annotated[int, Expected(low=0)] = 0
+    rule: Annotated[int, Expected(low=0, high=2**32 - 1)] = 0
+    """A checksum of what it does, if that is certain."""
 
     @property
     def mean(self) -> float:
@@ -74,9 +77,11 @@ class Player:
         self.returns.append(total)
         del self.returns[:-MAX_RETURNS]
 
-    def forget(self) -> None:
-        """What it does has changed: earlier returns say nothing of it."""
-        self.returns, self.deficit, self.wait, self.pause = [], 0.0, 0, 1
+    def follow(self, rule: str) -> None:
+        """Earlier returns say nothing of a player that now does something else."""
+        checksum = crc32(rule.encode())
+        if checksum != self.rule:
+            self.rule, self.returns, self.deficit, self.wait, self.pause = checksum, [], 0.0, 0, 1
 
 
 class Offer(NamedTuple):

@@ -11,7 +11,7 @@ import nappingrl  # noqa: F401  (registers the environments)
 from nappingrl.detectors import Detector
 from nappingrl.domains import find_domain
 from nappingrl.domains.base import Domain
-from nappingrl.domains.canvas import Canvas
+from nappingrl.domains.canvas import PixelCanvas
 from nappingrl.errors import BadSpecError, UnknownNameError
 from nappingrl.methods.napping.rules import RULES
 from nappingrl.methods.napping.space import SPACES
@@ -352,7 +352,7 @@ def test_describe_gives_words_for_every_situation(spec: DomainSpec) -> None:
 
 @pytest.mark.parametrize("novel", [False, True])
 def test_draw_puts_the_world_on_the_canvas(spec: DomainSpec, novel: bool) -> None:
-    canvas = Canvas()
+    canvas = PixelCanvas()
     blank = canvas.pixels()
     world = spec.make(2)
     world.reset(np.arange(2), uniforms(spec, 2))

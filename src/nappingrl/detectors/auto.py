@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 from nappingrl.agents.base import Agent
-from nappingrl.detectors.base import Detector
+from nappingrl.detectors.base import Detector, Gauge
 from nappingrl.detectors.critic import Critic
 from nappingrl.detectors.residual import Residual
 from nappingrl.types import DomainSpec, Floats, Rows, Transition, with_prefix
@@ -75,6 +75,11 @@ class AutoDetector(Detector):
     @override
     def explain(self, row: int) -> str:
         return (self.critic if self._by_critic[row] else self.residual).explain(row)
+
+    @override
+    def gauge(self, row: int) -> Gauge | None:
+        is_calibrated = self.residual.is_calibrated(np.array([row]))[0]
+        return (self.residual if is_calibrated and not self._by_critic[row] else self.critic).gauge(row)
 
     @override
     def status(self, row: int) -> str:

@@ -1,6 +1,8 @@
 """The contract of a detector, and two detectors that need no data."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,6 +12,16 @@ from nappingrl.agents.base import Agent
 from nappingrl.snapshot import Expected, restore_arrays
 from nappingrl.types import DomainSpec, Floats, Rows, Transition, arrays_of
 from nappingrl.world_model.memory import TransitionMemory
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """What a detector measures at the moment: it alarms where the value leaves low..high."""
+
+    label: str
+    value: float
+    low: float = -inf
+    high: float = inf
 
 
 class Detector:
@@ -63,6 +75,10 @@ class Detector:
     def status(self, row: int) -> str:
         """Why it cannot raise an alarm now, as "is calibrating: 3 of 40 episodes"; empty: it can."""
         return ""
+
+    def gauge(self, row: int) -> Gauge | None:
+        """Its statistic and the limits of it; None: it has no single one, or nothing to judge yet."""
+        return None
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything it has learned, as named arrays, for saving: by default all arrays among its attributes."""

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from nappingrl.agents.base import Agent
 from nappingrl.agents.observations import take
-from nappingrl.detectors.base import Detector
+from nappingrl.detectors.base import Detector, Gauge
 from nappingrl.snapshot import Expected
 from nappingrl.types import Floats, Observations, Rows, Transition
 from nappingrl.world_model.memory import TransitionMemory
@@ -94,6 +94,10 @@ class Critic(Detector):
         if not self.context[row]:
             return ""
         return f"{N_EPISODES} episodes in a row earned far less than the agent's critic expected"
+
+    @override
+    def gauge(self, row: int) -> Gauge | None:
+        return Gauge("disappointing episodes in a row", float(self._n_short[row]), high=N_EPISODES - 0.5)
 
     @override
     def status(self, row: int) -> str:

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from typing_extensions import override
 
-from nappingrl.detectors.base import Detector
+from nappingrl.detectors.base import Detector, Gauge
 from nappingrl.detectors.calibrated import Calibrated
 from nappingrl.errors import BadSpecError
 from nappingrl.snapshot import Expected
@@ -63,6 +63,13 @@ class RollingMean(Detector):
         is_outside = (mean < self.low) | (mean > self.high)
         is_judged = (self._n_episodes[rows] >= self.window) & (next_episodes >= self.first)
         self.context[rows[is_outside & is_judged]] = 1
+
+    @override
+    def gauge(self, row: int) -> Gauge | None:
+        if self._n_episodes[row] < self.window:
+            return None
+        mean = float(self._returns[row].mean())
+        return Gauge(f"mean return of {self.window} episodes", mean, self.low, self.high)
 
     @override
     def status(self, row: int) -> str:
@@ -144,6 +151,10 @@ class Cusum(Standardised):
         self._sums[rows] = sums
         self._side[rows[alarms]] = _SIDES[sums[alarms].argmax(axis=1)]
         return alarms
+
+    @override
+    def gauge(self, row: int) -> Gauge | None:
+        return Gauge("sum of deviations of returns", float(self._sums[row].max()), high=self.limit)
 
     def _deviation(self, rows: Rows, standard: Floats) -> Floats:
         """How far an episode is from the expected return: here the mean before the novelty."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from nappingrl.domains import find_domain
 from nappingrl.domains.base import Domain, check_parameters
-from nappingrl.domains.canvas import Canvas
+from nappingrl.domains.canvas import PixelCanvas
 from nappingrl.errors import BadSpecError
 from nappingrl.types import DomainSpec
 
@@ -43,7 +43,7 @@ class DomainEnv(gymnasium.Env[Array, np.int64]):
         self.observation_space, self.action_space = _spaces(self.domain.spec)
         self.render_mode = render_mode
         self._row = np.zeros(1, np.int64)
-        self._canvas: Canvas | None = None
+        self._canvas: PixelCanvas | None = None
 
     def set_params(self, **params: float) -> None:
         """Change parameters; what is not named returns to its default. Takes effect at once."""
@@ -85,7 +85,7 @@ class DomainEnv(gymnasium.Env[Array, np.int64]):
             gymnasium.logger.warn("render() called without a render_mode; make the environment with one")
             return None
         if self._canvas is None:
-            self._canvas = Canvas()
+            self._canvas = PixelCanvas()
         self._canvas.clear()
         self.domain.draw(0, self._canvas)
         if self.render_mode == "human":
@@ -116,7 +116,7 @@ class DomainVectorEnv(VectorEnv[Array, Array, Array]):
         self._rows = np.arange(num_envs)
         self._lengths = np.zeros(num_envs, np.int64)
         self._ended = np.zeros(num_envs, np.bool_)
-        self._canvas: Canvas | None = None
+        self._canvas: PixelCanvas | None = None
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
@@ -156,7 +156,7 @@ class DomainVectorEnv(VectorEnv[Array, Array, Array]):
         if self.render_mode is None:
             return None
         if self._canvas is None:
-            self._canvas = Canvas()
+            self._canvas = PixelCanvas()
         pictures = []
         for row in range(self.num_envs):
             self._canvas.clear()

@@ -1,9 +1,11 @@
-"""A small canvas over pygame, for rgb_array and human rendering of any domain."""
+"""What domains draw on: pixels of pygame for rgb_array and windows, or recorded shapes for other painters."""
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from nappingrl.errors import MissingExtraError
 from nappingrl.types import Point
@@ -23,8 +25,58 @@ COLOURS = {
 """Colour-blind safe: the parts of a picture also differ in brightness."""
 
 
-class Canvas:
-    """A picture of 600 x 400 points, drawn off screen; `show` puts it into a window."""
+class Canvas(ABC):
+    """A picture of 600 x 400 points, y downwards; colours are names in `COLOURS`."""
+
+    @abstractmethod
+    def polygon(self, points: list[Point], colour: str) -> None:
+        """A filled polygon."""
+
+    @abstractmethod
+    def line(self, start: Point, end: Point, width: float, colour: str) -> None:
+        """A thick line."""
+
+    @abstractmethod
+    def circle(self, centre: Point, radius: float, colour: str) -> None:
+        """A filled circle."""
+
+    @abstractmethod
+    def image(self, pixels: NDArray[np.uint8]) -> None:
+        """A ready picture of (height, width, 3), as large as fits."""
+
+
+class Sketch(Canvas):
+    """Records what is drawn, for painters of any size and theme."""
+
+    def __init__(self) -> None:
+        self.shapes: list[tuple[Any, ...]] = []
+        """("polygon", colour, points), ("line", colour, start, end, width) and ("circle", colour, centre, radius)."""
+        self.picture: NDArray[np.uint8] | None = None
+        """The picture that was drawn as an image, if any."""
+
+    @override
+    def polygon(self, points: list[Point], colour: str) -> None:
+        self.shapes.append(("polygon", colour, [_rounded(point) for point in points]))
+
+    @override
+    def line(self, start: Point, end: Point, width: float, colour: str) -> None:
+        self.shapes.append(("line", colour, _rounded(start), _rounded(end), round(float(width), 1)))
+
+    @override
+    def circle(self, centre: Point, radius: float, colour: str) -> None:
+        self.shapes.append(("circle", colour, _rounded(centre), round(float(radius), 1)))
+
+    @override
+    def image(self, pixels: NDArray[np.uint8]) -> None:
+        self.picture = pixels
+
+
+def _rounded(point: Point) -> Point:
+    return round(float(point[0]), 1), round(float(point[1]), 1)
+
+
+class PixelCanvas(Canvas):
+    """Draws off screen with pygame; `show` puts the picture into a window."""
 
     def __init__(self) -> None:
         try:
@@ -42,27 +94,27 @@ class Canvas:
         """An empty picture."""
         self._surface.fill(COLOURS["sky"])
 
+    @override
     def polygon(self, points: list[Point], colour: str) -> None:
-        """A filled polygon."""
         whole = [(round(x), round(y)) for x, y in points]
         self._gfx.aapolygon(self._surface, whole, COLOURS[colour])
         self._gfx.filled_polygon(self._surface, whole, COLOURS[colour])
 
+    @override
     def line(self, start: Point, end: Point, width: float, colour: str) -> None:
-        """A thick line."""
         across = np.array([start[1] - end[1], end[0] - start[0]], np.float64)
         across *= 0.5 * max(width, 1.0) / max(float(np.hypot(*across)), 1e-9)
         (a, b), (c, d), (u, v) = start, end, across
         self.polygon([(a + u, b + v), (c + u, d + v), (c - u, d - v), (a - u, b - v)], colour)
 
+    @override
     def circle(self, centre: Point, radius: float, colour: str) -> None:
-        """A filled circle."""
         x, y, r = round(centre[0]), round(centre[1]), round(radius)
         self._gfx.aacircle(self._surface, x, y, r, COLOURS[colour])
         self._gfx.filled_circle(self._surface, x, y, r, COLOURS[colour])
 
+    @override
     def image(self, pixels: NDArray[np.uint8]) -> None:
-        """A ready picture of (height, width, 3), as large as fits."""
         height, width = pixels.shape[:2]
         scale = min(SIZE[0] / width, SIZE[1] / height)
         surface = self._pygame.surfarray.make_surface(np.transpose(pixels, (1, 0, 2)))

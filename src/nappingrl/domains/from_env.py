@@ -11,15 +11,17 @@ import numpy as np
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.spaces import Box, Discrete
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from nappingrl.domains.base import Domain
+from nappingrl.domains.canvas import Canvas
 from nappingrl.domains.described import ALSO, VerifiedNovelty, as_novelty
 from nappingrl.domains.names import find_names
 from nappingrl.domains.swing_up_scores import CONTROLLERS, ENERGIES
 from nappingrl.domains.transformed import with_transforms
 from nappingrl.errors import BadSpecError, check_name
 from nappingrl.novelties.apply import change
-from nappingrl.novelties.attributes import Env
+from nappingrl.novelties.attributes import Env, set_attributes
 from nappingrl.novelties.description import Description, read_description
 from nappingrl.novelties.novelty import Novelty
 from nappingrl.novelties.subject import find_spec, make_env, read_env_by_id
@@ -41,7 +43,10 @@ SURVIVE = Score(
 
 
 class GymnasiumDomain(Domain):
-    """N environments of one id, each made when it is first needed; a changed one is made anew."""
+    """N environments of one id, each made when it is first needed; a changed one is made anew for its next episode."""
+
+    render_mode: str | None = None
+    """As gymnasium.make takes it."""
 
     def __init__(self, n: int, spec: DomainSpec | None = None) -> None:
         super().__init__(n, spec)
@@ -49,19 +54,26 @@ class GymnasiumDomain(Domain):
         self._other_id, self._follows = _other_and_follows(self.spec)
         self._first_action = 0  # discrete actions may start at another number
         self._envs: list[Env | None] = [None] * n
+        self._is_changed = np.zeros(n, np.bool_)
         self._lengths = np.zeros(n, np.int64)
         self._observations = np.zeros((n, *self.spec.observation_low.shape), np.float32)
         finalize(self, _close, self._envs)
 
     def apply(self, rows: Rows, changes: Mapping[str, float] | None) -> None:
-        """Change parameters: the environments of these rows are made anew with them."""
+        """Change parameters, also of an episode under way; the next one begins in an environment made anew."""
         super().apply(rows, changes)
+        self._is_changed[rows] = True
         for row in rows.tolist():
-            _close(self._envs, row)
+            env, values = self._envs[row], self._values(row)
+            if env is not None and OTHER not in values:
+                set_attributes(env, values)
 
     def reset(self, rows: Rows, uniforms: Floats) -> None:
         """Begin an episode; the seed derives from the uniform number."""
         for row, seed in zip(rows.tolist(), (uniforms[:, 0] * 2**31).astype(np.int64).tolist(), strict=True):
+            if self._is_changed[row]:
+                _close(self._envs, row)
+                self._is_changed[row] = False
             env = self._envs[row]
             if env is None:
                 env = self._envs[row] = self._make(row)
@@ -85,12 +97,29 @@ class GymnasiumDomain(Domain):
             ended[i] = terminated or (truncated and self._lengths[row] < self.spec.horizon)
         return rewards, ended
 
+    def _values(self, row: int) -> dict[str, float]:
+        return dict(zip(self.spec.parameters, self._parameters[row].tolist(), strict=True))
+
     def _make(self, row: int) -> Env:
-        values = dict(zip(self.spec.parameters, self._parameters[row].tolist(), strict=True))
-        make = partial(make_env, find_spec(self._other_id) if values.get(OTHER) else self._env_spec)
+        values = self._values(row)
+        env_spec = find_spec(self._other_id) if values.get(OTHER) else self._env_spec
+        make = partial(make_env, env_spec, self.render_mode)
         env = make()
         self._first_action = int(env.action_space.start) if isinstance(env.action_space, Discrete) else 0
         return change(env, make, values, self._follows, self.spec)
+
+
+class DrawnGymnasiumDomain(GymnasiumDomain):
+    """The same, with environments that draw pictures."""
+
+    render_mode = "rgb_array"
+
+    @override
+    def draw(self, row: int, canvas: Canvas) -> None:
+        env = self._envs[row]
+        picture = None if env is None else env.render()
+        if isinstance(picture, np.ndarray):
+            canvas.image(picture)
 
 
 @lru_cache

@@ -82,15 +82,16 @@ def _import(module: str, env_id: str) -> None:
         raise BadSpecError(f"module '{module}' of environment '{env_id}' cannot be imported ({why})") from error
 
 
-def make_env(spec: EnvSpec) -> Env:
+def make_env(spec: EnvSpec, render_mode: str | None = None) -> Env:
     """A fresh environment for trials; observations that are one whole number are encoded one-hot, as SB3 does."""
-    env = make_plain(spec)
+    env = make_plain(spec, render_mode)
     return FlattenObservation(env) if isinstance(env.observation_space, Discrete) else env
 
 
-def make_plain(spec: EnvSpec) -> Env:
-    """A fresh environment without pictures and without a time limit: trials count the steps themselves."""
+def make_plain(spec: EnvSpec, render_mode: str | None = None) -> Env:
+    """A fresh environment without a time limit, trials count the steps themselves; without pictures unless asked."""
     kwargs = {name: value for name, value in spec.kwargs.items() if name != "render_mode"}
+    kwargs |= {"render_mode": render_mode} if render_mode else {}
     plain = EnvSpec(**{name: getattr(spec, name) for name in _FIELDS}, kwargs=kwargs)
     try:
         return gymnasium.make(plain, max_episode_steps=-1, disable_env_checker=True)

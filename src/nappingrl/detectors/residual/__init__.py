@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 from nappingrl.agents.base import Agent
-from nappingrl.detectors.base import Detector
+from nappingrl.detectors.base import Detector, Gauge
 from nappingrl.detectors.residual.blame import Blame
 from nappingrl.detectors.residual.config import ResidualConfig
 from nappingrl.detectors.residual.drift import Drift
@@ -226,6 +226,13 @@ class Residual(Detector):
         if self._fills_memory:
             self.memory.discard_episode(rows)
         self._forget_episode(rows)
+
+    @override
+    def gauge(self, row: int) -> Gauge | None:
+        """Of the latest steps; drift and starts are judged over whole episodes."""
+        if not self._is_calibrated[row]:
+            return None
+        return Gauge("surprise of the latest steps", self.surprise.statistic(row), high=1.0)
 
     @override
     def status(self, row: int) -> str:

@@ -80,6 +80,10 @@ class Surprise:
         n_beyond = (self.recent[rows] > 1).sum(axis=1)
         return np.asarray(n_beyond >= self.n_alarm_steps[rows])
 
+    def statistic(self, row: int) -> float:
+        """What is compared with the limit: the k-th largest among the latest steps, as a share of the limit."""
+        return float(np.sort(self.recent[row])[-int(self.n_alarm_steps[row])])
+
     def is_calm(self, rows: Rows) -> Flags:
         """Whether none of the latest steps is beyond the limit."""
         return np.asarray(~(self.recent[rows] > 1).any(axis=1))

@@ -1,0 +1,145 @@
+"""A match: the frozen agent and the same agent with a method, in lock step in the same world."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from nappingrl.adaptation import ENDLESS_OPTIONS, AdaptationSpec
+from nappingrl.agents import load as load_agent
+from nappingrl.agents.base import Agent, check_fit
+from nappingrl.errors import BadSpecError, check_name, check_whole
+from nappingrl.play.pane import Episode, Pane
+from nappingrl.play.world import World
+from nappingrl.registry import methods
+from nappingrl.trials.limits import MAX_SEED
+from nappingrl.trials.spec import RunSpec, TrialSpec
+from nappingrl.types import Floats
+
+YOU = "you"
+"""The method that is a person at the keyboard."""
+N_BEFORE = 20
+"""Episodes in the unchanged world before the match: detectors calibrate on them."""
+MAX_WORLDS = 24
+"""Worlds that are remembered for coming back."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatchSpec:
+    """Everything that a match follows from; the same spec gives the same episodes, also with `napping run`."""
+
+    domain: str
+    agent: str = ""
+    """Default: the domain's."""
+    method: str = "auto"
+    seed: int = 0
+    changes: Mapping[str, float] = field(default_factory=dict)
+    """Parameters that differ from the trained ones from the first episode on."""
+    n_before: int = N_BEFORE
+
+
+class Match:
+    """Two panes in the same world, and an oracle behind the scenes where the domain has one."""
+
+    def __init__(self, spec: MatchSpec, world: World | None = None, agent: Agent | None = None) -> None:
+        check_whole("seed", spec.seed, 0, MAX_SEED)
+        self.world = world if world is not None else World(spec.domain)
+        domain = self.world.domain
+        self.agent = agent if agent is not None else load_agent(spec.agent or domain.defaults.agent, spec.domain)
+        check_fit(self.agent, domain)
+        check_name("method", spec.method, method_names(self.world, self.agent))
+        self.spec = replace(spec, changes=self.world.check(spec.changes))
+        self.novelty = self.world.text(self.spec.changes)
+        """The changes of the spec, as `--novelty` takes them."""
+        trial = TrialSpec(RunSpec(spec.domain, seed=spec.seed), self.novelty, 0)
+        self._stream = trial.stream("reset")
+        self._drawn: list[Floats] = []
+        self._key = trial.key("choice")
+        self.frozen = self._pane("frozen", 0)
+        self.adapting = self._pane("frozen" if spec.method == YOU else spec.method, spec.n_before)
+        has_oracle = bool(self.world.plain.oracle) and spec.method != "oracle"
+        self.oracle = self._pane("oracle", 0) if has_oracle else None
+        if spec.method == YOU:
+            self.adapting.human = 0
+        self.changes: dict[str, float] = {}
+        self.worlds: list[dict[str, float]] = [{}]
+        """Those that were met, by number; the first is as trained."""
+        while self.adapting.episode < 0:
+            self.adapting.step()
+        self.adapting.alarms.clear()
+        if self.spec.changes:
+            self.change_world(self.spec.changes)
+
+    def _pane(self, method: str, n_before: int) -> Pane:
+        plain = self.world.plain
+        spec = AdaptationSpec(method).resolve(plain if method == "oracle" else self.world.domain, ENDLESS_OPTIONS)
+        skipped = self.spec.n_before - n_before
+        return Pane(self.world, spec, self.agent, lambda number: self._draw(number + skipped), self._key, n_before)
+
+    def _draw(self, number: int) -> Floats:
+        """The uniform numbers of an episode: the same for all panes, and for `napping run`."""
+        while len(self._drawn) <= number:
+            self._drawn.append(self._stream.random((1, self.world.plain.n_reset_draws)))
+        drawn, n_needed = self._drawn[number], self.world.domain.n_reset_draws
+        return drawn if drawn.shape[1] == n_needed else np.zeros((1, n_needed))
+
+    @property
+    def panes(self) -> tuple[Pane, Pane]:
+        """Frozen and adapting, as they are shown."""
+        return self.frozen, self.adapting
+
+    def step(self) -> list[Episode]:
+        """One step of everyone; returns the episodes of the shown panes that ended."""
+        ended = [pane.step() for pane in self.panes]
+        if self.oracle is not None:
+            self.oracle.step()
+        return [episode for episode in ended if episode is not None]
+
+    def change_world(self, changes: Mapping[str, float]) -> None:
+        """Other parameters for everyone, at once."""
+        checked = self.world.check(changes)
+        if checked == self.changes:
+            return
+        if checked not in self.worlds:
+            self._forget_unused()
+            self.worlds.append(checked)
+        self.changes = checked
+        number = self.worlds.index(checked)
+        for pane in (*self.panes, *([self.oracle] if self.oracle is not None else [])):
+            pane.change_world(checked, number)
+
+    def _forget_unused(self) -> None:
+        """Drop the latest world if no episode ended in it (a slider on its way), and any beyond the limit."""
+        used = {episode.world for pane in self.panes for episode in pane.episodes}
+        if len(self.worlds) > 1 and (len(self.worlds) - 1 not in used or len(self.worlds) >= MAX_WORLDS):
+            self.worlds.pop()
+
+    @property
+    def oracle_level(self) -> float | None:
+        """The mean return of the oracle's latest episodes in this world; None: unknown."""
+        if self.oracle is None or any(name not in self.world.plain.parameters for name in self.changes):
+            return None
+        latest = [episode.total for episode in self.oracle.episodes[-5:] if self.worlds[episode.world] == self.changes]
+        return float(np.mean(latest)) if latest else None
+
+
+def method_names(world: World, agent: Agent) -> list[str]:
+    """The methods that a match offers for this agent."""
+    if agent.is_stateful:
+        return ["frozen"]
+    offered = ["auto", "napping", "napping-ucb", "foresight", "reground", "oracle", "frozen"]
+    if world.plain.observation_low.ndim != 1 or world.plain.action_mask is not None:
+        offered = ["napping", "napping-ucb", "oracle", "frozen"]
+    if not world.plain.oracle:
+        offered.remove("oracle")
+    if world.plain.is_continuous:
+        return [name for name in offered if not methods.get(name).needs_discrete]
+    return [*offered, YOU]
+
+
+def default_method(world: World, agent: Agent) -> str:
+    """Auto where it can run."""
+    names = method_names(world, agent)
+    if not names:
+        raise BadSpecError(f"no method of the playground fits {world.domain.name}")
+    return "auto" if "auto" in names else names[0]

@@ -1,0 +1,155 @@
+"""One agent in one world: drives the same `Adaptation` as the engine, a step at a time."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from nappingrl.adaptation import Adaptation, AdaptationSpec
+from nappingrl.agent.status import Journal, Status
+from nappingrl.agents.base import Agent
+from nappingrl.detectors.base import Gauge
+from nappingrl.domains.canvas import Sketch
+from nappingrl.play.world import World
+from nappingrl.types import Actions, Decision, Floats, Transition
+
+ROW = np.zeros(1, np.int64)
+Draws = Callable[[int], Floats]
+"""The uniform numbers (1, n_reset_draws) from which an episode begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """An episode that is over."""
+
+    number: int
+    """Negative: before the match began, in the unchanged world."""
+    total: float
+    """Its return."""
+    length: int
+    is_detected: bool
+    world: int
+    """Number of the world in which it ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """The moment at which the detector believed in a change."""
+
+    episode: int
+    step: int
+    after: int
+    """Steps since the latest change of the world."""
+    why: str
+
+
+class Pane:
+    """An agent with a method in a world, stepped by whoever holds it."""
+
+    def __init__(self, world: World, spec: AdaptationSpec, agent: Agent, draws: Draws, key: int, n_before: int) -> None:
+        self.world, self.spec, self.agent = world, spec, agent
+        self.adaptation: Adaptation = spec.build(agent, world.plain if spec.method == "oracle" else world.domain, 1)
+        self.journal = Journal(self.adaptation)
+        self.domain = world.domain.make(1)
+        self._draws, self._n_before = draws, n_before
+        self.world_number = 0
+        self._changes: dict[str, float] = {}
+        self.episode, self.step_number, self.total, self.since_change = -n_before, 0, 0.0, 0
+        self.episodes: list[Episode] = []
+        self.alarms: list[Alarm] = []
+        self.gauge: Gauge | None = None
+        self.human: int | None = None
+        """The action that a person gives instead of the method; None: the method acts."""
+        self.wanted: Decision | None = None
+        """What the trained agent wanted at the latest step, for what it observed there."""
+        self.executed: Actions | None = None
+        self.adaptation.start(ROW, np.array([key], np.uint64), -n_before)
+        self._enter_world()
+        self._begin_episode()
+
+    # ------------------------------------------------------------------------------------------------- the world
+
+    def change_world(self, changes: Mapping[str, float], number: int) -> None:
+        """Other parameters, in the middle of an episode too."""
+        self._changes, self.world_number, self.since_change = dict(changes), number, 0
+        self._enter_world()
+
+    def _enter_world(self) -> None:
+        self.domain.apply(ROW, self._changes)
+        self.adaptation.begin_phase(ROW, bool(self._changes))
+        if self.adaptation.is_privileged and self._changes:
+            n_plain = len(self.world.plain.parameters)
+            self.adaptation.method.reveal(ROW, self.domain.parameters_of(ROW)[:, :n_plain])
+
+    def _begin_episode(self) -> None:
+        self.step_number, self.total = 0, 0.0
+        alarmed = self.adaptation.begin_episode(ROW)
+        self.journal.begin_episode(ROW, alarmed, np.array([self.episode]))
+        if len(alarmed):
+            self._note_alarm()
+        self.domain.reset(ROW, self._draws(self.episode + self._n_before))
+        self.observations = self.domain.observe(ROW)
+
+    def restart_episode(self) -> None:
+        """Abandon the episode and begin it again."""
+        self.adaptation.discard_episode(ROW)
+        self.journal.discard_episode(0)
+        self._begin_episode()
+
+    # ------------------------------------------------------------------------------------------------- stepping
+
+    def step(self) -> Episode | None:
+        """One step, and the beginning of the next episode where this one ends; returns the episode that ended."""
+        adaptation, domain = self.adaptation, self.domain
+        actions, decision = adaptation.act(ROW, self.observations)
+        if self.human is not None:
+            actions = np.full_like(decision.actions, self.human)
+        rewards, terminated = domain.step(ROW, actions)
+        following = domain.observe(ROW)
+        self.step_number += 1
+        self.since_change += 1
+        truncated = np.array([self.step_number >= domain.spec.horizon]) & ~terminated
+        step = Transition(self.observations, decision, actions, following, rewards, terminated, truncated)
+        alarmed = adaptation.observe(ROW, step)
+        self.journal.step(ROW, alarmed, np.array([self.episode]))
+        self.wanted = decision if self.agent.is_stateful else self.agent.forward(self.observations)
+        self.executed, self.gauge = actions, adaptation.detector.gauge(0)
+        if len(alarmed):
+            self._note_alarm()
+        self.observations = following
+        self.total += float(rewards[0])
+        return self._end_episode() if terminated[0] or truncated[0] else None
+
+    def _end_episode(self) -> Episode:
+        is_detected = bool(self.adaptation.contexts[0])
+        ended = Episode(self.episode, self.total, self.step_number, is_detected, self.world_number)
+        self.episodes.append(ended)
+        self.episode += 1
+        self.journal.end_episode(ROW)
+        self.adaptation.end_episode(ROW, np.array([self.episode]))
+        self._begin_episode()
+        return ended
+
+    def _note_alarm(self) -> None:
+        why = self.adaptation.detector.explain(0)
+        self.alarms.append(Alarm(self.episode, self.step_number, self.since_change, why))
+
+    # ------------------------------------------------------------------------------------------------- telling
+
+    @property
+    def status(self) -> Status:
+        """What the detector believes and what acts."""
+        return self.journal.status(0)
+
+    @property
+    def is_overriding(self) -> bool:
+        """Whether the latest action is not the one that the trained agent wanted."""
+        if self.wanted is None or self.executed is None:
+            return False
+        return bool((self.executed != self.wanted.actions).any())
+
+    def sketch(self) -> Sketch:
+        """A drawing of the world now."""
+        sketch = Sketch()
+        self.domain.draw(0, sketch)
+        return sketch

@@ -1,0 +1,118 @@
+"""A session: a match with a pace, which takes commands and gives messages. It knows no socket and no clock."""
+
+import base64
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nappingrl.agent import NappingAgent
+from nappingrl.agents import load as load_agent
+from nappingrl.errors import BadSpecError
+from nappingrl.play import commands
+from nappingrl.play.choices import Choices
+from nappingrl.play.frames import Frames
+from nappingrl.play.match import YOU, Match, MatchSpec, default_method, method_names
+from nappingrl.play.world import World
+from nappingrl.registry import methods
+
+
+class Session:
+    """Everything behind one tab."""
+
+    def __init__(self, choices: Choices | None = None) -> None:
+        self.choices = choices or Choices()
+        self.is_paused, self.speed = False, 1.0
+        self.match: Match
+        self.frames: Frames
+        self._world: World | None = None
+        self._rng = np.random.default_rng()
+        self.n_matches = 0
+
+    # ------------------------------------------------------------------------------------------------- commands
+
+    def do(self, command: commands.AnyCommand) -> dict[str, Any] | None:
+        """Carry out a command; returns a message for the tab, if there is one."""
+        match command:
+            case commands.Begin():
+                self._begin(self.choices.resolve(command))
+                return self.frames.about()
+            case commands.Method(name):
+                self._begin(replace(self.match.spec, method=name, changes=self.match.changes))
+                return self.frames.about()
+            case commands.Restart():
+                self._begin(replace(self.match.spec, changes=self.match.changes))
+                return self.frames.about()
+            case commands.Save():
+                return self._save()
+            case commands.Pause(on):
+                self.is_paused = not self.is_paused if on is None else on
+            case commands.Step():
+                self.is_paused = True
+                self.advance()
+            case commands.Speed(factor):
+                self.speed = factor
+            case commands.Act(action):
+                self._act(action)
+            case _:
+                self._change(command)
+        return None
+
+    def _change(self, command: commands.AnyCommand) -> None:
+        """Commands that change the world."""
+        match command:
+            case commands.Change(changes):
+                self.match.change_world(changes)
+            case commands.Novelty(name):
+                self.match.change_world(self.match.world.draw(name, self._rng))
+            case commands.World(number):
+                if number >= len(self.match.worlds):
+                    raise BadSpecError(f"world {number} was not met; allowed: 0 to {len(self.match.worlds) - 1}")
+                self.match.change_world(self.match.worlds[number])
+
+    def _begin(self, spec: MatchSpec) -> None:
+        is_same = self._world is not None and self._world.plain.name == spec.domain
+        world = self._world if is_same and self._world is not None else World(spec.domain)
+        agent = self.match.agent if is_same and self.match.spec.agent == spec.agent else None
+        if not spec.method:
+            agent = agent or load_agent(spec.agent or world.plain.defaults.agent, spec.domain)
+            offered = method_names(world, agent)
+            method = self.choices.method if self.choices.method in offered else default_method(world, agent)
+            spec = replace(spec, method=method)
+        self.match, self._world = Match(spec, world, agent), world
+        self.n_matches += 1
+        self.frames = Frames(self.match, self.choices, self.n_matches)
+
+    def _act(self, action: int) -> None:
+        if self.match.spec.method != YOU:
+            return
+        if action >= self.match.world.domain.n_actions:
+            raise BadSpecError(f"action {action}; allowed: 0 to {self.match.world.domain.n_actions - 1}")
+        self.match.adapting.human = action
+
+    def _save(self) -> dict[str, Any]:
+        """The adapted agent as a file for NappingAgent.load."""
+        spec, pane = self.match.spec, self.match.adapting
+        if spec.method == YOU or not methods.get(spec.method).can_be_saved:
+            raise BadSpecError(f"method '{spec.method}' learns nothing that can be saved")
+        model = spec.agent or self.match.world.plain.defaults.agent
+        saved = NappingAgent(model, domain=spec.domain, method=spec.method, detector=pane.spec.detector)
+        saved.adaptation.restore(pane.adaptation.state())
+        with tempfile.TemporaryDirectory() as folder:
+            data = saved.save(Path(folder) / "agent.zip").read_bytes()
+        name = f"{spec.domain}-{spec.method}.zip"
+        return {"kind": "file", "name": name, "data": base64.b64encode(data).decode()}
+
+    # ------------------------------------------------------------------------------------------------- frames
+
+    def advance(self, n_steps: int = 1) -> None:
+        """Steps of the match."""
+        for _ in range(n_steps):
+            self.match.step()
+            self.frames.note_step()
+
+    def frame(self) -> dict[str, Any]:
+        """What there is to show now."""
+        return self.frames.frame(self.is_paused, self.speed)

@@ -1,0 +1,161 @@
+"""What a visitor can change: parameters with their ranges, named novelties, and what has changed in words."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import inf, isfinite
+
+import numpy as np
+
+from nappingrl.domains import find_domain
+from nappingrl.domains.base import check_parameters
+from nappingrl.domains.from_env import DrawnGymnasiumDomain, GymnasiumDomain, default_novelties
+from nappingrl.domains.transformed import with_transforms
+from nappingrl.errors import BadSpecError
+from nappingrl.novelties.description import read_description
+from nappingrl.novelties.novelty import Novelty
+from nappingrl.novelties.terms import REMAP, TERMS, limits_of, say, split_name
+from nappingrl.types import DomainSpec
+
+LOG_RATIO = 20.0
+"""A positive range whose ends differ by this factor gets a logarithmic slider."""
+SWITCHES = {
+    REMAP: ("reversed controls", "every action does what its opposite did"),
+    "obs-noise": ("noisy sensors", "noise of a tenth of each sensor's range"),
+    "action-delay": ("late controls", "actions take effect three steps late"),
+}
+"""Terms that are shown as switches: name and explanation."""
+MAX_SLIDERS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Slider:
+    """One number of the world."""
+
+    name: str
+    trained: float
+    low: float
+    high: float
+    paper: tuple[float, float] | None
+    """The range of the domain's novelties; None: none of them changes it."""
+    is_log: bool
+    is_whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """A change that is on or off."""
+
+    name: str
+    title: str
+    about: str
+    values: Mapping[str, float]
+    """The numbers that it sets."""
+
+
+class World:
+    """A domain as the playground uses it, and everything that can be changed in it."""
+
+    def __init__(self, name: str) -> None:
+        self.plain = _with_constants(find_domain(name))
+        """The domain without changes of actions and observations: what an oracle knows."""
+        self._subject = replace(self.plain, constants=self.plain.parameters)
+        self.switches = tuple(self._read_switches())
+        neutral = {flat: _neutral(flat) for switch in self.switches for flat in switch.values}
+        self.domain = with_transforms(self.plain, neutral)
+        self.sliders = tuple(self._read_sliders())
+        self.novelties: dict[str, Novelty] = dict(self.plain.novelties)
+        self.is_live = self.plain.action_mask is None
+        """Whether changes take effect within an episode; Angry Birds changes with the next level."""
+
+    def _read_switches(self) -> list[Switch]:
+        domain = self._subject
+        if domain.action_mask is not None or domain.observation_low.ndim != 1:
+            return []
+        texts = default_novelties(domain, domain.scale)
+        texts = {name: text for name, text in texts.items() if name in SWITCHES and (name != REMAP or domain.n_actions)}
+        switches = []
+        for name, text in texts.items():
+            ranges = read_description(text, domain).ranges
+            values = {
+                flat: float(round((low + high) / 2)) if low != high else low for flat, (low, high) in ranges.items()
+            }
+            switches.append(Switch(name, *SWITCHES[name], values))
+        return switches
+
+    def _read_sliders(self) -> list[Slider]:
+        sliders = []
+        for name, trained in list(self.plain.parameters.items())[:MAX_SLIDERS]:
+            spans = [novelty.ranges[name] for novelty in self.plain.novelties.values() if name in novelty.ranges]
+            paper = (min(low for low, _ in spans), max(high for _, high in spans)) if spans else None
+            low, high = paper or _guess_range(float(trained))
+            low, high = min(low, float(trained)), max(high, float(trained))
+            is_log = low > 0 and high / low >= LOG_RATIO
+            is_flag = isinstance(self.plain.constants.get(name), bool)
+            if is_flag:
+                low, high, is_log = 0.0, 1.0, False
+            sliders.append(Slider(name, float(trained), low, high, paper, is_log, is_flag))
+        return sliders
+
+    def check(self, changes: Mapping[str, float]) -> dict[str, float]:
+        """The numbers that differ from the trained ones; raise in one line where one makes no sense."""
+        trained = self.domain.parameters
+        checked = {name: float(value) for name, value in check_parameters(self.domain, changes).items()}
+        for name, value in checked.items():
+            if split_name(name)[0] in TERMS:
+                low, high, is_whole = limits_of(name, self._subject)
+                if not low <= value <= high or (is_whole and not value.is_integer()):
+                    raise BadSpecError(f"{name}={value:g} is outside its range, {low:g} to {high:g}")
+        return {name: value for name, value in checked.items() if value != trained[name]}
+
+    def draw(self, name: str, rng: np.random.Generator) -> dict[str, float]:
+        """The numbers that a draw of a novelty changes; an empty name: the domain's default one."""
+        novelty = self.plain.novelty(name or self.plain.defaults.novelty)
+        if any(flat not in self.domain.parameters for flat in novelty.ranges):
+            raise BadSpecError(f"novelty '{novelty.name}' cannot be applied in the playground; use napping run")
+        sampled = novelty.sample(rng, self.domain.parameters)
+        return self.check({flat: _short(value) for flat, value in sampled.items()})
+
+    def describe(self, changes: Mapping[str, float]) -> str:
+        """What differs from the world that the agent was trained in, in words."""
+        said = []
+        for flat, value in changes.items():
+            name, entry = split_name(flat)
+            if entry is not None and name in SWITCHES:
+                said.append(": ".join(SWITCHES[name]))
+            else:
+                said.append(say(flat, (value, value), self._subject))
+        return "; ".join(dict.fromkeys(said)) or "as trained"
+
+    def text(self, changes: Mapping[str, float]) -> str:
+        """The changes as `--novelty` takes them."""
+        terms = {flat: f"{flat}={value:.12g}" for flat, value in changes.items() if split_name(flat)[0] != REMAP}
+        remapped = {flat for flat in changes if split_name(flat)[0] == REMAP}
+        table = [changes.get(f"{REMAP}[{i}]", float(i)) for i in range(self.domain.n_actions)]
+        own = [f"{REMAP}={','.join(f'{value:g}' for value in table)}"] if remapped else []
+        return ";".join([*terms.values(), *own]) or "none"
+
+
+def _with_constants(domain: DomainSpec) -> DomainSpec:
+    """An environment of gymnasium with all its constants as parameters, and pictures."""
+    if domain.simulator is not GymnasiumDomain:
+        return domain
+    constants = {name: float(value) for name, value in domain.constants.items() if isfinite(float(value))}
+    return replace(domain, parameters=constants, simulator=DrawnGymnasiumDomain)
+
+
+def _neutral(flat: str) -> float:
+    name, entry = split_name(flat)
+    return float(entry or 0) if name == REMAP else TERMS[name].neutral
+
+
+def _guess_range(trained: float) -> tuple[float, float]:
+    """From a fifth to five times, or around 0."""
+    if trained == 0:
+        return -1.0, 1.0
+    low, high = sorted((trained / 5, trained * 5))
+    return low, high
+
+
+def _short(value: float) -> float:
+    """Four digits: what the page shows is what holds."""
+    return float(f"{value:.4g}") if abs(value) < inf else value

@@ -1,0 +1,152 @@
+"""Commands in, messages out: what a tab and its session say to each other."""
+
+import base64
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import nappingrl
+from nappingrl.errors import NappingError
+from nappingrl.play import commands
+from nappingrl.play.choices import Choices
+from nappingrl.play.commands import MAX_MESSAGE, read_command
+from nappingrl.play.session import Session
+
+
+def begun(domain: str = "cartpole", method: str = "frozen", **options: object) -> Session:
+    session = Session()
+    session.do(commands.Begin(domain, method=method, **options))  # type: ignore[arg-type]
+    return session
+
+
+@pytest.mark.parametrize("domain", ["cartpole", "mountaincar", "crossroad", "angrybirds"])
+def test_every_domain_is_described_and_drawn(domain: str) -> None:
+    session = Session()
+    about = session.do(commands.Begin(domain, agent="naive" if domain == "angrybirds" else "", method="frozen"))
+    assert about is not None
+    assert set(about["domains"]) >= {"cartpole", "mountaincar", "crossroad", "angrybirds"}
+    for slider in about["sliders"]:
+        assert slider["low"] <= slider["trained"] <= slider["high"]
+    session.advance()
+    frame = json.loads(msgspec.json.encode(session.frame()))
+    assert all("shapes" in pane or "image" in pane for pane in frame["panes"])
+    assert frame["facts"]["world"] == "as trained"
+
+
+def test_shapes_that_stay_are_not_sent_again() -> None:
+    session = begun("mountaincar")
+    session.frame()
+    session.advance()
+    shapes = session.frame()["panes"][0]["shapes"]
+    assert shapes[0] == 0  # the hill
+    assert any(shapes)
+
+
+def test_sliders_have_the_papers_range_and_the_trained_value() -> None:
+    about = begun().frames.about()
+    gravity = next(slider for slider in about["sliders"] if slider["name"] == "gravity")
+    assert (gravity["trained"], gravity["paper"], gravity["is_log"]) == (9.8, (0.98, 98.0), True)
+    assert [switch["title"] for switch in about["switches"]][0] == "reversed controls"
+
+
+def test_commands_change_the_world_and_it_is_said_in_words() -> None:
+    session = begun()
+    session.do(read_command('{"do": "change", "changes": {"gravity": 30}}'))
+    facts = session.frame()["facts"]
+    assert facts["world"] == "gravity is 30 instead of 9.8"
+    session.do(read_command('{"do": "novelty"}'))
+    assert len(session.match.changes) == 5
+    session.do(read_command('{"do": "world", "number": 0}'))
+    assert session.match.changes == {}
+    session.do(commands.Change({"action-remap[0]": 1.0, "action-remap[1]": 0.0}))
+    assert session.match.world.describe(session.match.changes).startswith("reversed controls")
+
+
+def test_pause_step_speed_restart_and_method() -> None:
+    session = begun()
+    session.do(commands.Pause())
+    assert session.is_paused
+    session.do(commands.Step())
+    assert session.match.frozen.step_number == 1
+    session.do(commands.Speed(4.0))
+    session.do(commands.Change({"gravity": 30.0}))
+    about = session.do(commands.Restart())
+    assert about is not None
+    assert about["match"] == 2
+    assert session.match.spec.changes == session.match.changes == {"gravity": 30.0}
+    about = session.do(commands.Method("napping"))
+    assert about is not None
+    assert about["method"] == "napping"
+    assert session.match.changes == {"gravity": 30.0}
+
+
+def test_the_statistic_of_the_detector_comes_with_its_limits() -> None:
+    session = begun(method="auto")
+    session.advance(30)
+    frame = session.frame()
+    assert len(frame["gauge"]) == 30
+    assert frame["limits"] == ["surprise of the latest steps", None, 1.0]
+    assert session.frame()["gauge"] == []
+
+
+def test_regions_and_the_present_state_are_on_the_map() -> None:
+    session = begun(method="napping", changes={"action-remap[0]": 1.0, "action-remap[1]": 0.0})
+    for _ in range(400):
+        session.advance()
+        frame = session.frame()
+    assert len(frame["point"]) == 2
+    regions = session.frames._facts()["map"]
+    assert any(wanted != done for _, _, wanted, done in regions)
+
+
+def test_an_adapted_agent_is_saved_and_loaded(tmp_path: Path) -> None:
+    session = begun(method="napping", changes={"action-remap[0]": 1.0, "action-remap[1]": 0.0})
+    session.advance(300)
+    file = session.do(commands.Save())
+    assert file is not None
+    path = tmp_path / file["name"]
+    path.write_bytes(base64.b64decode(file["data"]))
+    agent = nappingrl.NappingAgent.load(path)
+    assert len(agent.explain()) > 0
+
+
+def test_links_carry_no_path_and_restore_the_match() -> None:
+    session = Session(Choices(agent="/somewhere/secret.zip"))
+    session.do(commands.Begin("cartpole", "ppo", "frozen", 7, {"gravity": 30.0}))
+    link = session.frame()["facts"]["link"]
+    assert link == "domain=cartpole&agent=ppo&method=frozen&seed=7&p.gravity=30"
+    assert "secret" in Session(Choices(agent="/somewhere/secret.zip")).choices.agents_of("cartpole")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{}", "[]", "no", '{"do": "begin"}', '{"do": "begin", "domain": "cartpole", "path": "x"}',
+        '{"do": "change", "changes": {"gravity": "9"}}', '{"do": "change", "changes": {"gravity": 1e300}}',
+        '{"do": "speed", "factor": -1}', '{"do": "act", "action": -1}', '{"do": "world", "number": 99999999999}',
+        '{"do": "method", "name": "' + "x" * 100 + '"}', b"\xff\xfe", '{"do": "pause"}' + " " * MAX_MESSAGE,
+    ],
+)  # fmt: skip
+def test_other_messages_are_refused_in_one_line(text: str | bytes) -> None:
+    with pytest.raises(NappingError) as caught:
+        read_command(text)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        commands.Begin("cartpole", "/etc/passwd"), commands.Begin("cartpole", "hf:x/y"), commands.Begin("os:X-v0"),
+        commands.Begin("cartpole", method="os"), commands.Change({"gravitas": 1.0}), commands.World(3),
+        commands.Novelty("gravitas"), commands.Change({"length": 0.0}), commands.Save(),
+    ],
+)  # fmt: skip
+def test_names_that_were_not_offered_are_refused_and_the_match_goes_on(command: commands.AnyCommand) -> None:
+    session = begun()
+    with pytest.raises(NappingError) as caught:
+        session.do(command)
+    assert "\n" not in str(caught.value)
+    session.advance()
+    assert session.frame()["match"] == 1

@@ -9,6 +9,7 @@ from nappingrl.adaptation import AdaptationSpec
 from nappingrl.agents.base import Agent
 from nappingrl.domains import find_domain
 from nappingrl.errors import BadSpecError
+from nappingrl.play.match import Match, MatchSpec
 from nappingrl.registry import methods
 from nappingrl.trials.spec import RunSpec, TrialSpec
 from nappingrl.trials.spec_record import options_hash
@@ -82,3 +83,15 @@ def test_an_alarm_reaches_the_method_before_it_learns(agent: Agent) -> None:
     worse = observations + np.array([0, 0, 0.1, 1.0], np.float32)
     adaptation.observe(rows, Transition(observations, decision, actions, worse, np.ones(2), fell, ~fell))
     assert adaptation.method.regions(rows)[0].tolist() == [0, 1], "only the alarmed trial learns"
+
+
+@pytest.mark.parametrize("n_steps", [66, 120])
+def test_a_change_amid_an_episode_is_told_apart_from_what_came_before(n_steps: int) -> None:
+    """The calm steps of the episode are of the original world: with them, the old world would seem to go on."""
+    match = Match(MatchSpec("cartpole", method="auto", n_before=10))
+    for _ in range(n_steps):
+        match.step()
+    match.change_world({"action-remap[0]": 1.0, "action-remap[1]": 0.0})
+    while match.adapting.episode < 3:
+        match.step()
+    assert [episode.total for episode in match.adapting.episodes[-2:]] == [200.0, 200.0]

@@ -233,7 +233,8 @@ class Adaptation:
         alarmed: Rows = changed[self.contexts[changed] == 0]
         self.contexts[changed] = self.detector.context[changed]
         if self.memory is not None:
-            self.memory.enter(changed, self.contexts[changed])
+            n_leading = list(map(self.detector.n_leading, changed.tolist()))
+            self.memory.enter(changed, self.contexts[changed], n_leading)
         self.method.on_context_change(changed, self.contexts[changed])
         return alarmed
 

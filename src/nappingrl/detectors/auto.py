@@ -77,6 +77,10 @@ class AutoDetector(Detector):
         return (self.critic if self._by_critic[row] else self.residual).explain(row)
 
     @override
+    def n_leading(self, row: int) -> int:
+        return super().n_leading(row) if self._by_critic[row] else self.residual.n_leading(row)
+
+    @override
     def gauge(self, row: int) -> Gauge | None:
         is_calibrated = self.residual.is_calibrated(np.array([row]))[0]
         return (self.residual if is_calibrated and not self._by_critic[row] else self.critic).gauge(row)

@@ -13,6 +13,9 @@ from nappingrl.snapshot import Expected, restore_arrays
 from nappingrl.types import DomainSpec, Floats, Rows, Transition, arrays_of
 from nappingrl.world_model.memory import TransitionMemory
 
+ALL_STEPS = 1 << 40
+"""More steps than any episode has."""
+
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
@@ -75,6 +78,10 @@ class Detector:
     def status(self, row: int) -> str:
         """Why it cannot raise an alarm now, as "is calibrating: 3 of 40 episodes"; empty: it can."""
         return ""
+
+    def n_leading(self, row: int) -> int:
+        """How many of the latest steps of the episode led to an alarm: what came before is of the original world."""
+        return ALL_STEPS
 
     def gauge(self, row: int) -> Gauge | None:
         """Its statistic and the limits of it; None: it has no single one, or nothing to judge yet."""

@@ -1,6 +1,6 @@
 """One store of transitions for detector and methods, and the model that is fitted to those before the change."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -73,15 +73,17 @@ class TransitionMemory:
         """The episode under way was cut: another one begins. Its steps stay."""
         self.end_episode(rows)
 
-    def enter(self, rows: Rows, contexts: Rows) -> None:
+    def enter(self, rows: Rows, contexts: Rows, n_leading: Sequence[int] = ()) -> None:
         """The detector believes in other contexts: `current` starts afresh.
 
-        After the original context it keeps the latest steps of the episode under way, which led to the alarm.
+        After the original context it keeps the latest `n_leading` steps of the episode under way, which led to the
+        alarm; not given: up to 200.
         """
-        for row, context in zip(rows.tolist(), contexts.tolist(), strict=True):
+        n_leading = n_leading or [N_BEFORE_ALARM] * len(rows)
+        for row, context, n in zip(rows.tolist(), contexts.tolist(), n_leading, strict=True):
             led_to_it = self._current.read(row)
             if self._before.count[row]:
-                led_to_it = led_to_it.at(slice(-N_BEFORE_ALARM, None))
+                led_to_it = led_to_it.at(slice(-min(n, N_BEFORE_ALARM), None))
             self._current.clear(np.array([row]))
             if context and not self._contexts[row]:
                 self._take_back(row)

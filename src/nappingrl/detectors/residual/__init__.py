@@ -108,7 +108,9 @@ class Residual(Detector):
     def _tell_memory(self, rows: Rows, before: Rows) -> None:
         changed = self.context[rows] != before
         if changed.any():
-            self.memory.enter(rows[changed], self.context[rows[changed]])
+            self.memory.enter(
+                rows[changed], self.context[rows[changed]], list(map(self.n_leading, rows[changed].tolist()))
+            )
 
     def _judge(self, rows: Rows, steps: Transitions) -> None:
         """Raise alarms, and notice when the original world is back."""
@@ -226,6 +228,13 @@ class Residual(Detector):
         if self._fills_memory:
             self.memory.discard_episode(rows)
         self._forget_episode(rows)
+
+    @override
+    def n_leading(self, row: int) -> int:
+        """Since the first of the surprising steps, if a good part of the episode was calm before it."""
+        n_steps, n_since = int(self.surprise.n_seen[row]), self.surprise.n_since_first(row)
+        is_amid = self._cause[row] == SURPRISE and n_steps - n_since >= self.config.min_calm_steps
+        return n_since if is_amid else super().n_leading(row)
 
     @override
     def gauge(self, row: int) -> Gauge | None:

@@ -18,6 +18,7 @@ class ResidualConfig:
     n_alarm_steps: int = setting(4, "most steps of a window beyond the limit that raise an alarm", 1, 10)
     steps_per_alarm_step: float = setting(12.0, "steps of a usual episode per step that raises an alarm", 1.0)
     window: int = setting(40, "latest steps of an episode that are judged together", 10)
+    min_calm_steps: int = setting(20, "calm steps of an episode after which the world may have changed amid it", 1)
     min_limit: float = setting(5.0, "least limit, in usual residuals")
     max_limit_factor: float = setting(5.0, "greatest limit, in multiples of the largest calibrated surprise", 1.0)
 

@@ -84,6 +84,12 @@ class Surprise:
         """What is compared with the limit: the k-th largest among the latest steps, as a share of the limit."""
         return float(np.sort(self.recent[row])[-int(self.n_alarm_steps[row])])
 
+    def n_since_first(self, row: int) -> int:
+        """How many of the latest steps there are since the first one in the window that is beyond the limit."""
+        window, n_seen = self.config.window, int(self.n_seen[row])
+        ages = (n_seen - 1 - np.flatnonzero(self.recent[row] > 1)) % window  # the ring holds step i at i % window
+        return int(ages.max(initial=0)) + 1
+
     def is_calm(self, rows: Rows) -> Flags:
         """Whether none of the latest steps is beyond the limit."""
         return np.asarray(~(self.recent[rows] > 1).any(axis=1))

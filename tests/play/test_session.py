@@ -48,7 +48,7 @@ def test_sliders_have_the_papers_range_and_the_trained_value() -> None:
     about = begun().frames.about()
     gravity = next(slider for slider in about["sliders"] if slider["name"] == "gravity")
     assert (gravity["trained"], gravity["paper"], gravity["is_log"]) == (9.8, (0.98, 98.0), True)
-    assert [switch["title"] for switch in about["switches"]][0] == "reversed controls"
+    assert about["switches"][0]["title"] == "reversed controls"
 
 
 def test_commands_change_the_world_and_it_is_said_in_words() -> None:
@@ -115,7 +115,7 @@ def test_an_adapted_agent_is_saved_and_loaded(tmp_path: Path) -> None:
 def test_links_carry_no_path_and_restore_the_match() -> None:
     session = Session(Choices(agent="/somewhere/secret.zip"))
     session.do(commands.Begin("cartpole", "ppo", "frozen", 7, {"gravity": 30.0}))
-    link = session.frame()["facts"]["link"]
+    link = session.frames.copies()["link"]
     assert link == "domain=cartpole&agent=ppo&method=frozen&seed=7&p.gravity=30"
     assert "secret" in Session(Choices(agent="/somewhere/secret.zip")).choices.agents_of("cartpole")
 
@@ -140,7 +140,7 @@ def test_other_messages_are_refused_in_one_line(text: str | bytes) -> None:
     [
         commands.Begin("cartpole", "/etc/passwd"), commands.Begin("cartpole", "hf:x/y"), commands.Begin("os:X-v0"),
         commands.Begin("cartpole", method="os"), commands.Change({"gravitas": 1.0}), commands.World(3),
-        commands.Novelty("gravitas"), commands.Change({"length": 0.0}), commands.Save(),
+        commands.Novelty("gravitas"), commands.Change({"length": 0.0}),
     ],
 )  # fmt: skip
 def test_names_that_were_not_offered_are_refused_and_the_match_goes_on(command: commands.AnyCommand) -> None:

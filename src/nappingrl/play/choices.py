@@ -3,10 +3,13 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from nappingrl.agents import load as load_agent
+from nappingrl.agents.base import check_fit
 from nappingrl.agents.zoo import agent_names
 from nappingrl.errors import check_name
 from nappingrl.play.commands import Begin
-from nappingrl.play.match import MatchSpec
+from nappingrl.play.match import MatchSpec, method_names
+from nappingrl.play.world import World
 from nappingrl.registry import domains
 
 
@@ -42,3 +45,11 @@ class Choices:
             name = self.own_name
         agent = self.agent if domain == self.domain and name == self.own_name else name
         return MatchSpec(domain, agent, begin.method, begin.seed, begin.changes)
+
+    def check(self) -> None:
+        """Raise in one line where the domain, the agent or the method does not exist, or one does not fit another."""
+        world = World(self.domain)
+        agent = load_agent(self.agent or world.plain.defaults.agent, self.domain)
+        check_fit(agent, world.plain)
+        if self.method:
+            check_name("method", self.method, method_names(world, agent))

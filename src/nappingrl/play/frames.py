@@ -69,6 +69,15 @@ class Frames:
             "n_before": spec.n_before,
         }
 
+    def copies(self) -> dict[str, str]:
+        """The match to take away."""
+        match = self.match
+        return {
+            "python": as_python(match),
+            "command": as_command(match),
+            "link": as_query(match, self._own_name),
+        }
+
     @property
     def _own_name(self) -> str:
         """The name of the command line's agent, if it plays."""
@@ -146,9 +155,6 @@ class Frames:
             "open": int(n_open[0]),
             "oracle": _number(match.oracle_level),
             "map": self._map.regions(pane),
-            "python": as_python(match),
-            "command": as_command(match),
-            "link": as_query(match, self._own_name),
         }
 
 

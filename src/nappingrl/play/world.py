@@ -87,7 +87,7 @@ class World:
         for name, trained in list(self.plain.parameters.items())[:MAX_SLIDERS]:
             spans = [novelty.ranges[name] for novelty in self.plain.novelties.values() if name in novelty.ranges]
             paper = (min(low for low, _ in spans), max(high for _, high in spans)) if spans else None
-            low, high = paper or _guess_range(float(trained))
+            low, high = _widened(*paper) if paper else _guess_range(float(trained))
             low, high = min(low, float(trained)), max(high, float(trained))
             is_log = low > 0 and high / low >= LOG_RATIO
             is_flag = isinstance(self.plain.constants.get(name), bool)
@@ -146,6 +146,14 @@ def _with_constants(domain: DomainSpec) -> DomainSpec:
 def _neutral(flat: str) -> float:
     name, entry = split_name(flat)
     return float(entry or 0) if name == REMAP else TERMS[name].neutral
+
+
+def _widened(low: float, high: float) -> tuple[float, float]:
+    """A little more than the paper's range, so that it can be seen."""
+    if low > 0:
+        return low / 1.5, high * 1.5
+    room = 0.15 * (high - low)
+    return low - room, high + room
 
 
 def _guess_range(trained: float) -> tuple[float, float]:

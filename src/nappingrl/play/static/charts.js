@@ -1,0 +1,192 @@
+// Charts of a match: returns, the detector's statistic, a map of the embedding.
+
+import { colour, prepare } from "./draw.js";
+
+const EPISODES = 60;
+const STEPS = 500;
+
+function axes(pen, width, height, low, high, format) {
+  const left = 38, bottom = 16, top = 6, right = 6;
+  const y = (value) => top + (height - top - bottom) * (1 - (value - low) / (high - low || 1));
+  pen.font = "11px system-ui, sans-serif";
+  pen.textBaseline = "middle";
+  pen.textAlign = "right";
+  pen.lineWidth = 1;
+  for (const value of [low, (low + high) / 2, high]) {
+    pen.strokeStyle = colour("line");
+    pen.beginPath();
+    pen.moveTo(left, y(value));
+    pen.lineTo(width - right, y(value));
+    pen.stroke();
+    pen.fillStyle = colour("muted");
+    pen.fillText(format(value), left - 5, y(value));
+  }
+  return { left, right: width - right, top, bottom: height - bottom, y };
+}
+
+const short = (value) => (Math.abs(value) >= 1000 ? `${(value / 1000).toPrecision(2)}k` : `${+value.toPrecision(3)}`);
+
+function dashed(pen, x0, x1, y, name) {
+  pen.strokeStyle = colour(name);
+  pen.setLineDash([5, 4]);
+  pen.beginPath();
+  pen.moveTo(x0, y);
+  pen.lineTo(x1, y);
+  pen.stroke();
+  pen.setLineDash([]);
+}
+
+export function drawReturns(canvas, series, range, oracle) {
+  const { pen, width, height } = prepare(canvas);
+  const last = Math.max(0, ...series.map((s) => (s.length ? s.at(-1)[0] : 0)));
+  const first = Math.max(0, last - EPISODES + 1);
+  const shown = series.map((s) => s.filter(([n]) => n >= first));
+  const values = [...shown.flat().map((e) => e[1]), ...(oracle === null ? [] : [oracle])];
+  let [low, high] = range || [Math.min(0, ...values), Math.max(1, ...values)];
+  const box = axes(pen, width, height, low, high, short);
+  const x = (n) => box.left + ((box.right - box.left) * (n - first + 0.5)) / Math.max(10, last - first + 1);
+  let world = shown[1].length ? shown[1][0][2] : 0;
+  pen.fillStyle = colour("alert");
+  for (const [n, , w] of shown[1]) {
+    if (w !== world) {
+      pen.globalAlpha = 0.6;
+      pen.fillRect(x(n) - 0.5 * (x(1) - x(0)), box.top, 1.5, box.bottom - box.top);
+      pen.globalAlpha = 1;
+      world = w;
+    }
+  }
+  if (oracle !== null) dashed(pen, box.left, box.right, box.y(oracle), "oracle");
+  ["frozen", "adapting"].forEach((name, i) => {
+    pen.strokeStyle = pen.fillStyle = colour(name);
+    pen.lineWidth = 2;
+    pen.beginPath();
+    shown[i].forEach(([n, total]) => pen.lineTo(x(n), box.y(total)));
+    pen.stroke();
+    for (const [n, total] of shown[i]) {
+      pen.beginPath();
+      pen.arc(x(n), box.y(total), 2.6, 0, 2 * Math.PI);
+      pen.fill();
+    }
+  });
+  pen.fillStyle = colour("muted");
+  pen.textAlign = "left";
+  pen.fillText(`episode ${first}`, box.left, height - 6);
+  pen.textAlign = "right";
+  pen.fillText(`${last}`, box.right, height - 6);
+}
+
+export function drawGauge(canvas, values, limits, alarms) {
+  const { pen, width, height } = prepare(canvas);
+  const [, low, high] = limits || ["", null, null];
+  const isShare = high === 1;
+  const bend = (v) => (isShare ? Math.log10(1 + 9 * Math.max(v, 0)) : v);
+  const known = values.filter((v) => v.value !== null).map((v) => bend(v.value));
+  const marks = [low, high].filter((v) => v !== null).map(bend);
+  const top = Math.max(...known, ...marks, isShare ? 1.5 : -Infinity);
+  const least = isShare ? 0 : Math.min(...known, ...marks);
+  if (!Number.isFinite(top) || !Number.isFinite(least)) {
+    pen.fillStyle = colour("muted");
+    pen.font = "12px system-ui, sans-serif";
+    pen.fillText("nothing to judge yet", 10, height / 2);
+    return;
+  }
+  const room = 0.06 * (top - least || 1);
+  const back = (v) => (isShare ? (10 ** v - 1) / 9 : v);
+  const box = axes(pen, width, height, least - (isShare ? 0 : room), top + room, (v) => short(back(v)));
+  const x = (i) => box.left + ((box.right - box.left) * i) / (STEPS - 1);
+  for (const mark of marks) {
+    pen.lineWidth = 1.5;
+    dashed(pen, box.left, box.right, box.y(mark), "alert");
+  }
+  pen.strokeStyle = colour("adapting");
+  pen.lineWidth = 1.8;
+  pen.beginPath();
+  let isDown = false;
+  values.forEach((v, i) => {
+    if (v.value === null) isDown = false;
+    else if (isDown) pen.lineTo(x(i), box.y(bend(v.value)));
+    else pen.moveTo(x(i), box.y(bend(v.value))), (isDown = true);
+  });
+  pen.stroke();
+  pen.fillStyle = colour("alert");
+  values.forEach((v, i) => {
+    if (!v.alarm) return;
+    pen.beginPath();
+    pen.arc(x(i), box.top + 6, 4.5, 0, 2 * Math.PI);
+    pen.fill();
+    pen.fillRect(x(i) - 0.75, box.top, 1.5, box.bottom - box.top);
+  });
+  pen.fillStyle = colour("muted");
+  pen.textAlign = "left";
+  pen.fillText(`latest ${STEPS} steps`, box.left, height - 6);
+}
+
+export const GAUGE_STEPS = STEPS;
+
+const CELL = 5;
+let cells = null;
+
+export function drawMap(canvas, sites, trail, isNew) {
+  const { pen, width, height } = prepare(canvas);
+  const points = [...sites.map((s) => [s[0], s[1]]), ...trail];
+  if (points.length < 3) {
+    pen.fillStyle = colour("muted");
+    pen.font = "12px system-ui, sans-serif";
+    pen.fillText("collecting states …", 10, height / 2);
+    return;
+  }
+  const reach = 1.1 * Math.max(2, ...points.map(([x, y]) => Math.max(Math.abs(x), Math.abs(y))));
+  const scale = Math.min(width, height) / (2 * reach) * Math.min(2, Math.max(width, height) / Math.min(width, height)) ** 0.5;
+  const place = ([x, y]) => [width / 2 + x * scale, height / 2 - y * scale];
+  if (sites.length) {
+    if (isNew || !cells || cells.width !== Math.ceil(width / CELL)) cells = nearest(sites, place, width, height);
+    pen.imageSmoothingEnabled = false;
+    pen.globalAlpha = 0.55;
+    pen.drawImage(cells, 0, 0, cells.width * CELL, cells.height * CELL);
+    pen.globalAlpha = 1;
+    pen.fillStyle = colour("text");
+    for (const site of sites.slice(0, 120)) {
+      const [x, y] = place(site);
+      pen.fillRect(x - 1, y - 1, 2, 2);
+    }
+  }
+  pen.strokeStyle = colour("text");
+  pen.lineWidth = 1.5;
+  pen.globalAlpha = 0.5;
+  pen.beginPath();
+  trail.forEach((p) => pen.lineTo(...place(p)));
+  pen.stroke();
+  pen.globalAlpha = 1;
+  if (trail.length) {
+    const [x, y] = place(trail.at(-1));
+    pen.fillStyle = colour("adapting");
+    pen.strokeStyle = colour("card");
+    pen.lineWidth = 2;
+    pen.beginPath();
+    pen.arc(x, y, 6, 0, 2 * Math.PI);
+    pen.fill();
+    pen.stroke();
+  }
+}
+
+// A picture of the regions: each cell has the colour of what its nearest site does.
+function nearest(sites, place, width, height) {
+  const picture = document.createElement("canvas");
+  picture.width = Math.ceil(width / CELL);
+  picture.height = Math.ceil(height / CELL);
+  const pen = picture.getContext("2d");
+  const places = sites.map((s) => [...place(s), s[3]]);
+  for (let j = 0; j < picture.height; j++) {
+    for (let i = 0; i < picture.width; i++) {
+      let best = Infinity, done = -1;
+      const x = (i + 0.5) * CELL, y = (j + 0.5) * CELL;
+      for (const [a, b, d] of places) {
+        const distance = (a - x) ** 2 + (b - y) ** 2;
+        if (distance < best) (best = distance), (done = d);
+      }
+      pen.fillStyle = done < 0 ? colour("line") : colour(`a${done % 7}`);
+      pen.fillRect(i, j, 1, 1);
+    }
+  }
+  return picture;
+}

@@ -1,0 +1,207 @@
+// The live part of the page: receives frames, draws them, and sends keys. Controls are NiceGUI's.
+
+import { drawGauge, drawMap, drawReturns, GAUGE_STEPS } from "./charts.js";
+import { forgetColours, paint, paintImage } from "./draw.js";
+import { Tour } from "./tour.js";
+
+const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4, 16, 0];
+const PANES = ["frozen", "adapting"];
+const $ = (id) => document.getElementById(id);
+const put = (id, text) => {
+  const element = $(id);
+  if (element && element.textContent !== text) element.textContent = text;
+};
+
+const state = {
+  about: null, facts: null, frame: null, link: "",
+  shapes: [[], []], returns: [[], []], gauge: [], limits: null, trail: [], overrides: [],
+  n_frames: 0, shown: [], isMapNew: true, alarm: null, calm: 0,
+};
+let socket = null;
+
+export function send(command) {
+  if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(command));
+}
+
+const tour = new Tour(send, state);
+
+window.playground = {
+  state, tour,
+  take: (link) => (state.link = link),
+  copyLink: () => {
+    const text = `${location.origin}/?${state.link}`;
+    navigator.clipboard?.writeText(text).then(() => curtain("Link copied: it works for whoever has run napping play.", 2500), () => curtain(text, 6000));
+  },
+};
+
+// ------------------------------------------------------------------------------------------------ messages
+
+function connect() {
+  const tab = document.querySelector('meta[name="tab"]').content;
+  socket = new WebSocket(`ws://${location.host}/stream?tab=${tab}`);
+  socket.onmessage = (event) => receive(JSON.parse(event.data));
+  socket.onclose = () => curtain("The server has stopped. Start napping play again and open its new link.");
+}
+
+function receive(message) {
+  if (message.kind === "frame") return queue(message);
+  if (message.kind === "about") begin(message);
+  if (message.kind === "note" || message.kind === "wait") curtain(message.text);
+  if (message.kind === "problem" && !state.frame) curtain(message.text);
+}
+
+function begin(about) {
+  Object.assign(state, { about, facts: null, shapes: [[], []], returns: [[], []], gauge: [], trail: [], overrides: [], alarm: null, isMapNew: true });
+  curtain("");
+  for (const name of PANES) {
+    $(`${name}-actions`).replaceChildren(...about.actions.slice(0, 8).map((action) => Object.assign(document.createElement("span"), { textContent: action })));
+  }
+  document.querySelector("#pane-adapting h2").textContent = about.method === "you" ? "You" : about.method === "oracle" ? "Oracle" : `With ${about.methods[about.method]}`;
+  put("detector", about.detector);
+}
+
+// Draw with the screen; what arrives in between is merged, and each frame is acknowledged when it was shown.
+let waiting = null;
+function queue(frame) {
+  if (waiting) show(waiting, false);
+  waiting = frame;
+  requestAnimationFrame(() => {
+    if (!waiting) return;
+    const latest = waiting;
+    waiting = null;
+    show(latest, true);
+  });
+}
+
+function show(frame, isDrawn) {
+  send({ do: "ack", frame: frame.frame });
+  if (!state.about || frame.match !== state.about.match) return;
+  state.frame = frame;
+  state.n_frames += 1;
+  frame.panes.forEach((pane, i) => {
+    if (pane.shapes) state.shapes[i] = pane.shapes.map((shape, k) => shape || state.shapes[i][k]);
+    state.returns[i].push(...pane.ended);
+    if (state.returns[i].length > 400) state.returns[i].splice(0, 100);
+  });
+  note(frame);
+  if (!isDrawn) return;
+  frame.panes.forEach((pane, i) => drawPane(PANES[i], pane, state.shapes[i]));
+  if (frame.facts) facts(frame.facts);
+  if (state.n_frames % 3 === 0 || frame.paused) charts();
+  state.shown.push(performance.now());
+  if (state.shown.length > 200) state.shown.shift();
+  tour.look();
+}
+
+function note(frame) {
+  for (const value of frame.gauge) state.gauge.push({ value, alarm: false });
+  if (state.gauge.length > GAUGE_STEPS) state.gauge.splice(0, state.gauge.length - GAUGE_STEPS);
+  if (frame.limits) state.limits = frame.limits;
+  if (frame.point) state.trail.push(frame.point);
+  if (state.trail.length > 60) state.trail.shift();
+  state.overrides.push(frame.panes[1].override ? 1 : 0);
+  if (state.overrides.length > 50) state.overrides.shift();
+}
+
+// ------------------------------------------------------------------------------------------------ showing
+
+function drawPane(name, pane, shapes) {
+  if (pane.image) paintImage($(name), pane.image);
+  else paint($(name), shapes, state.about.size);
+  $(`${name}-number`).innerHTML = `episode ${pane.episode} · step ${pane.step} · return <b>${pane.total ?? 0}</b>`;
+  if (typeof pane.does !== "number") return;
+  [...$(`${name}-actions`).children].forEach((chip, i) => {
+    chip.className = `${i === pane.wanted ? "wanted " : ""}${i === pane.does ? "does" : ""}`;
+  });
+}
+
+function facts(facts) {
+  const { about, frame } = state;
+  state.isMapNew = JSON.stringify(state.facts?.map) !== JSON.stringify(facts.map);
+  const alarm = facts.alarm && JSON.stringify(facts.alarm);
+  if (alarm && alarm !== state.alarm) {
+    if (state.gauge.length) state.gauge.at(-1).alarm = true;
+    flash("adapting", `noticed after ${facts.alarm.after} step${facts.alarm.after === 1 ? "" : "s"}`);
+  }
+  state.alarm = alarm;
+  state.facts = facts;
+  put("oracle", facts.oracle === null ? "" : `oracle ${facts.oracle}`);
+  const noticed = facts.alarm && facts.context > 0;
+  put("alarm", noticed ? `Noticed after ${facts.alarm.after} steps${facts.alarm.why ? `: ${facts.alarm.why}` : ""}` : state.limits && !facts.status.startsWith("the detector") ? `Watching: ${state.limits[0]}` : facts.status);
+  $("alarm").classList.toggle("on", Boolean(noticed));
+  put("acting", about.method === "you" ? "You act: arrow keys." : facts.acting ? `In force: ${about.methods[facts.acting] || facts.acting}` : facts.why ? `The frozen agent acts: ${facts.why}` : "The trained agent acts as it was trained.");
+  put("rule", facts.rule || (facts.rules?.length ? facts.rules[0] : ""));
+  const share = state.overrides.reduce((a, b) => a + b, 0) / Math.max(1, state.overrides.length);
+  const pane = frame.panes[1];
+  const names = about.actions;
+  put("override", !share ? "" : pane.override && typeof pane.does === "number" ? `wanted ${names[pane.wanted]}, does ${names[pane.does]}` : `${Math.round(100 * share)} % of the latest actions are not what the agent wanted`);
+  const contexts = Object.keys(facts.contexts).length;
+  put("contexts", `${contexts} context${contexts === 1 ? "" : "s"} learned · now in ${facts.context ? `context ${facts.context}` : "the original one"}`);
+  put("regions", `${facts.regions} region${facts.regions === 1 ? "" : "s"}${facts.open ? `, ${facts.open} still open` : ""}`);
+}
+
+function charts() {
+  drawReturns($("returns"), state.returns, state.about.range, state.facts?.oracle ?? null);
+  drawGauge($("gauge"), state.gauge, state.limits);
+  drawMap($("map"), state.facts?.map ?? [], state.trail, state.isMapNew);
+  state.isMapNew = false;
+}
+
+function flash(name, text) {
+  put(`${name}-flash`, text);
+  $(`${name}-flash`).classList.add("on");
+  setTimeout(() => $(`${name}-flash`)?.classList.remove("on"), 4000);
+}
+
+let curtainTimer = 0;
+function curtain(text, milliseconds = 0) {
+  clearTimeout(curtainTimer);
+  put("curtain", text);
+  if (milliseconds) curtainTimer = setTimeout(() => put("curtain", ""), milliseconds);
+}
+
+// ------------------------------------------------------------------------------------------------ keys
+
+const ARROWS = { ArrowLeft: "LEFT", ArrowRight: "RIGHT", ArrowUp: "UP", ArrowDown: "DOWN" };
+
+function key(event) {
+  const target = event.target;
+  if (event.ctrlKey || event.metaKey || event.altKey || target.matches?.("input, textarea, [role=slider], [role=listbox], [role=combobox]")) return;
+  const arrow = ARROWS[event.key];
+  if (arrow && state.about?.method === "you") {
+    const action = state.about.actions.indexOf(arrow);
+    if (action >= 0) send({ do: "act", action });
+    event.preventDefault();
+    return;
+  }
+  if (event.key === " " && target.closest?.("button, [role=switch], a")) return;
+  const at = SPEEDS.indexOf(state.frame?.speed ?? 1);
+  const commands = {
+    " ": { do: "pause" }, ".": { do: "step" }, r: { do: "restart" }, s: { do: "novelty" }, b: { do: "world", number: 0 },
+    "+": { do: "speed", factor: SPEEDS[Math.min(at + 1, SPEEDS.length - 1)] }, "-": { do: "speed", factor: SPEEDS[Math.max(at - 1, 0)] },
+  };
+  const command = commands[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+  if (command) send(command);
+  else if (event.key.toLowerCase() === "t") tour.start();
+  else if (event.key === "?") $("keys").click();
+  else return;
+  event.preventDefault();
+}
+
+document.addEventListener("keydown", key);
+document.addEventListener("keyup", (event) => {
+  const rest = ["COAST", "STAY"].map((name) => state.about?.actions.indexOf(name)).find((i) => i >= 0);
+  if (ARROWS[event.key] && state.about?.method === "you" && rest !== undefined) send({ do: "act", action: rest });
+});
+
+function ready() {
+  if (!$("frozen") || !$("returns")) return setTimeout(ready, 30);
+  new MutationObserver(forgetColours).observe(document.body, { attributeFilter: ["class"] });
+  $("start-tour").addEventListener("click", () => tour.start());
+  const clean = new URL(location.href);
+  clean.searchParams.delete("token");
+  history.replaceState(null, "", clean);
+  curtain("Starting …");
+  connect();
+}
+ready();

@@ -45,10 +45,12 @@ class Case:
     agent: str
     method: str
     share: float = 1.0
-    """Share of --trials."""
+    """Multiple of --trials."""
 
 
 CASES = (
+    Case("cartpole", "ppo", "frozen", 2),
+    Case("mountaincar", "dqn", "frozen", 2),
     Case("cartpole", "ppo", "napping"),
     Case("cartpole", "dqn", "napping"),
     Case("mountaincar", "dqn", "napping"),
@@ -118,9 +120,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("before", nargs="?", default="bb3bd05", help="commit to compare with")
     parser.add_argument("--now", default="HEAD", help="commit to measure; uncommitted changes are not included")
-    parser.add_argument("--trials", type=int, default=256, help="of NAPPING; foresight runs an eighth")
+    parser.add_argument("--trials", type=int, default=256, help="of NAPPING; foresight an eighth, frozen twice as many")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--methods", nargs="+", default=["napping", "foresight"])
+    parser.add_argument("--methods", nargs="+", default=["frozen", "napping", "foresight"])
     parser.add_argument("--json", action="store_true", help="print a single machine-readable array")
     options = parser.parse_args()
     comparisons = []
@@ -138,7 +140,7 @@ def main() -> None:
             c = compare(before, now, case, trials, options.rounds)
             comparisons.append(asdict(c))
             if not options.json:
-                cells = (c.domain, c.agent, c.method, f"{c.before:.0f}", f"{c.now:.0f}", f"{c.ratio:.2f}")
+                cells = (c.domain, c.agent, c.method, f"{c.before:.0f}", f"{c.now:.0f}", f"{c.ratio:.3f}")
                 print(f"| {' | '.join(cells)} | {'yes' if c.same_rows else 'NO'} |", flush=True)
     if options.json:
         json.dump(comparisons, sys.stdout, indent=1)

@@ -38,7 +38,7 @@ def play(env, agent, params, seed):
 
 
 def trial(name, model, detector, params, episodes):
-    agent = NappingAgent(model, domain="angrybirds", detector=detector)
+    agent = NappingAgent(model, domain="angrybirds", method="napping", detector=detector)
     env = agent.wrap(gymnasium.make("nappingrl/AngryBirds-v0", reward="win"))
     played = [play(env, agent, params, seed) for seed in range(episodes)]
     return agent, [won for won, _ in played], Counter(actions[0] for _, actions in played)

@@ -58,8 +58,10 @@ def _cases() -> dict[str, list[str]]:
             add(base, "--method", "napping", "--rule", rule)
         add(base, "--method", "napping", "--guard")
         add(base, "--method", "napping-ucb")
-        add(base, "--method", "foresight", "--detector", "given")
-        if domain != "angrybirds":  # 156 observations are too many for foresight's default detector
+        if domain == "angrybirds":  # 156 observations
+            add(base, "--method", "foresight", "--detector", "given", "--option", "max_observations=256")
+        else:
+            add(base, "--method", "foresight", "--detector", "given")
             add(base, "--method", "foresight")
         if domain != "angrybirds" and (domain, agent) != ("mountaincar", "dqn"):
             for method in ("online", "finetune", "oracle"):

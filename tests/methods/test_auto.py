@@ -81,6 +81,13 @@ def test_candidates_can_be_chosen() -> None:
     assert list(agent.method.candidates) == ["foresight", "napping-ucb"]
 
 
+def test_too_many_observations_for_a_candidate_leave_the_others() -> None:
+    """Angry Birds has 156: foresight's model of them took 12 GB and minutes."""
+    method = NappingAgent("dqn", domain="angrybirds").method
+    assert list(method.candidates) == ["reground", "napping-ucb"]
+    assert "at most 64 observations" in method.refused["foresight"]
+
+
 @pytest.mark.parametrize(
     ("candidates", "text"),
     [

@@ -18,8 +18,6 @@ MAX_ROLLOUTS = 100_000
 class ForesightConfig(ModelConfig):
     """Settings of foresight, with those of its world model."""
 
-    max_observations: int = setting(256, "observations that a model can be fitted to; with more it is refused", 1)
-
     # When to plan
     first_plan: int = setting(8, "steps in the changed world before the first plan; later plans at twice as many", 1)
     n_planning_episodes: int = setting(12, "episodes in the changed world after each of which it plans again")

@@ -28,7 +28,7 @@ def main() -> None:
     frozen = [play(env, agent, changed, 100 + seed) for seed in range(5)]
     print(f"taller slingshot, frozen: {sum(frozen)} of {len(frozen)}")
 
-    agent = NappingAgent("dqn", domain="angrybirds", detector="given")
+    agent = NappingAgent("dqn", domain="angrybirds", method="napping", detector="given")
     env = agent.wrap(gymnasium.make("nappingrl/AngryBirds-v0", reward="win"))
     adapted = [play(env, agent, changed, 100 + seed) for seed in range(EPISODES)]
     print("taller slingshot, NAPPING:", " ".join("passed" if won else "lost" for won in adapted))

@@ -119,8 +119,9 @@ def test_what_a_candidate_costs_is_bounded(losses: list[float]) -> None:
 
 
 def test_without_a_usual_return_candidates_are_tried() -> None:
-    made = arbiter([9.0, 9.0, 9.0], Usual(0, 0.0, 0.0, 0.0))
-    assert made.choose([offer()]) == ONE
+    for total in (9.0, -9.0, 0.0):  # 0: a sparse reward
+        made = arbiter([total] * 3, Usual(0, 0.0, 0.0, 0.0))
+        assert made.choose([offer()]) == ONE
 
 
 def test_a_player_that_does_something_else_is_judged_anew() -> None:

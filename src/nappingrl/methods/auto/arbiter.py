@@ -147,9 +147,9 @@ class Arbiter:
         return AGENT
 
     def loss(self, base: int) -> float:
-        """What the change costs per episode; half of what the base earns where the usual return is not known."""
+        """What the change costs per episode; where the usual return is not known, half of what the base earns, or 1."""
         mean = self.players[base].mean
-        return max(0.0, self.usual.mean - mean) if self.usual.n else 0.5 * abs(mean)
+        return max(0.0, self.usual.mean - mean) if self.usual.n else 0.5 * abs(mean) or 1.0
 
     def is_hurt(self, base: int) -> bool:
         """Whether the base earns clearly less than was usual; True where nothing is known of that."""

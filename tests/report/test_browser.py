@@ -1,6 +1,5 @@
 """The page in a real browser: opened from a file, without network, used by mouse and keyboard."""
 
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from browser import Page, chromium
 from nappingrl.cli import main
 from nappingrl.trials.store import RunFolder
-from report.browser import Page, find_browser
 from report.rows import make_run, steps
 
 EVIL = "<img src=x onerror=alert(1)>"
@@ -36,15 +35,10 @@ def make_folders(path: Path) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    browser = find_browser()
-    if browser is None:
-        reason = "no Chromium here; the page is not tested in a browser (Debian: apt-get install chromium)"
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
     path = tmp_path_factory.mktemp("browser")
     main(["report", *map(str, make_folders(path)), "--out", str(path / "r"), "--statistic", "mean"])
-    with Page(browser, path / "profile") as page:
+    with chromium() as browser:
+        page = Page(browser, offline=True)
         page.open(path / "r" / "report.html")
         page.wait("document.querySelector('#plot .main-svg .scatterlayer path.js-line')")
         yield page
@@ -119,7 +113,7 @@ def test_the_slider_hears_the_keyboard(page: Page) -> None:
     choose(page, "split", "2")
     page.run("document.getElementById('bin').focus()")
     first, before = shown(page), lines(page)
-    page.press("ArrowRight", 39)
+    page.press("ArrowRight")
     redrawn(page, before)
     assert page.run("document.getElementById('bin').value") == "1"
     assert shown(page) != first
@@ -171,8 +165,8 @@ def test_no_complaints_and_no_requests(page: Page) -> None:
 
 
 def test_it_fits_a_narrow_window(page: Page) -> None:
-    page.call("Emulation.setDeviceMetricsOverride", width=420, height=800, deviceScaleFactor=1, mobile=False)
+    page.resize(420, 800)
     try:
         page.wait("document.documentElement.scrollWidth <= 420")
     finally:
-        page.call("Emulation.clearDeviceMetricsOverride")
+        page.resize(1200, 900)

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -64,7 +65,10 @@ class Page:
 
     def wait(self, condition: str) -> None:
         """Until an expression is true."""
-        self.tab.wait_for_function(f"() => Boolean({condition})")
+        end = time.monotonic() + PATIENCE
+        while not self.run(f"(async () => Boolean(await ({condition})))()"):
+            assert time.monotonic() < end, f"never true: {condition}"
+            self.tab.wait_for_timeout(50)
 
     def press(self, key: str) -> None:
         """A key of the keyboard, down and up."""

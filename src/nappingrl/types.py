@@ -119,6 +119,10 @@ class DomainSpec:
     """Divides a centred observation to standardise it; empty: ones."""
     observation_words: tuple[tuple[str, str], ...] = ()
     """For each observation, words for a value below and above the centre."""
+    observation_units: tuple[str, ...] = ()
+    """For each observation, its unit; empty: it has none."""
+    split_words: Mapping[int, tuple[str, str]] = field(default_factory=dict)
+    """Words for the two sides of an observation that is a yes or no, by its index; two empty ones: it is redundant."""
     describe_state: Callable[[NDArray[np.floating[Any]]], str] | None = None
     """An observation in words, where `observation_words` are not enough."""
     action_order: NDArray[np.int64] | None = None

@@ -1,5 +1,6 @@
 """`napping report`: what it refuses, what it says, and which trial's rules it shows."""
 
+import html
 import json
 import sys
 from dataclasses import replace
@@ -144,8 +145,9 @@ def test_the_rules_of_the_chosen_trial_are_those_of_replay(capsys: pytest.Captur
     replayed = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert replayed["trial"] in text
     for rule in replayed["rules"][:40]:
-        situation, _, rest = rule.partition(": wanted ")
-        assert f"<th scope='row'>{situation}</th><td>{rest.split(',')[0]}</td>" in text
+        situation, _, rest = rule.partition(": ")
+        wanted = rest.removeprefix("wanted ").partition(",")[0] if rest.startswith("wanted ") else "several"
+        assert f"<th scope='row'>{html.escape(situation)}</th><td>{wanted}</td>" in text
     main(["report", "b", "--trial", "2", "--json"])
     assert "Read from principles/" in Path("b/report.html").read_text()
 

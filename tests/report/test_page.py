@@ -163,10 +163,10 @@ def test_every_metric_has_a_line_with_its_direction_and_interval(html: str, runs
 
 def test_the_rules_read_as_a_list(html: str) -> None:
     text = Reader(html).text
-    assert "in this situation the agent wants now visits regions score" in text
-    assert "pole leaning left LEFT do RIGHT 1,234 3 0.52" in text
-    assert "pole leaning right RIGHT still RIGHT 99 1 0.41" in text
-    assert "pole upright LEFT still trying LEFT or RIGHT 7 1 0.3" in text
+    assert "in this situation the agent wants now visits share as said regions score" in text
+    assert "pole leaning left LEFT do RIGHT 1,234 100% 100% 3 0.52" in text
+    assert "pole leaning right RIGHT still RIGHT 99 100% 100% 1 0.41" in text
+    assert "pole upright LEFT still trying LEFT or RIGHT 7 100% 100% 1 0.3" in text
 
 
 def test_how_to_rerun(html: str, runs: list[Run]) -> None:

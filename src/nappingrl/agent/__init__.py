@@ -306,7 +306,7 @@ class NappingAgent:
         if not table:
             return []
         actions = self.domain.action_names or [f"action {a}" for a in range(self.agent.n_actions)]
-        return summarise_principles(table, self.domain.describe, self.method.choice_names or actions)
+        return summarise_principles(table, self.domain, self.method.choice_names or actions)
 
     def describe_policy(self, env: int = 0) -> str:
         """The policy in force in words, where the method has one (foresight)."""

@@ -9,7 +9,7 @@ from tyro.conf import Positional
 
 from nappingrl.cli.console import print_note
 from nappingrl.errors import check_whole
-from nappingrl.explain import ReadableRule
+from nappingrl.explain import ReadableRule, explained
 from nappingrl.trials.limits import MAX_COUNT
 from nappingrl.trials.runner import Replayed, readable_rules, replay
 from nappingrl.trials.store import RunFolder
@@ -56,6 +56,11 @@ class Replay:
     def _print(self, trial: Replayed, returns: list[float], rules: list[ReadableRule], file: Path) -> None:
         print(f"trial {trial.id}: {'the same rows as stored' if trial.is_same else 'OTHER ROWS THAN STORED'}")
         print("returns:", " ".join(f"{value:g}" for value in returns))
-        for rule in rules[: self.rules]:
+        if trial.description:
+            print(f"rule in force: {trial.description}")
+        shown = rules[: self.rules]
+        for rule in shown:
             print(f"  {rule}")
+        if shown:
+            print(f"these rules describe {explained(shown):.0%} of what the principles do, by visits")
         print(f"principles: {file}")

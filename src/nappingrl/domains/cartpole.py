@@ -100,6 +100,7 @@ class CartPole(Domain):
         observation_centre=np.zeros(4),
         observation_scale=np.array([POSITION_LIMIT, 2.0, ANGLE_LIMIT, 2.0]),
         observation_names=("cart position", "cart velocity", "pole angle", "pole angular velocity"),
+        observation_units=("m", "m/s", "rad", "rad/s"),
         describe_state=_describe,
         n_actions=2,
         action_names=("LEFT", "RIGHT"),

@@ -115,6 +115,8 @@ class CrossRoad(Domain):
         observation_centre=np.zeros(18),
         observation_scale=np.ones(18),
         observation_names=("column", "row", *(f"car {place} ({axis})" for place in NEIGHBOURS for axis in ("x", "y"))),
+        split_words={2 + 2 * i: ("", "") for i in range(8)}
+        | {3 + 2 * i: (f"no car {place}", f"a car {place}") for i, place in enumerate(NEIGHBOURS)},
         describe_state=_describe,
         n_actions=5,
         action_names=("LEFT", "RIGHT", "UP", "DOWN", "STAY"),

@@ -137,7 +137,7 @@ def check_trust(manifest: Manifest, envs: Collection[str], path: Path | None) ->
 def readable_rules(domain: str, table: Mapping[str, NDArray[Any]]) -> list[ReadableRule]:
     """The principles of a trial (`Replayed.table`) as rules; none where the table is empty."""
     spec = find_domain(domain)
-    return summarise_principles(table, spec.describe, choice_names(spec)) if table else []
+    return summarise_principles(table, spec, choice_names(spec)) if table else []
 
 
 def why_not(spec: RunSpec) -> str:

@@ -58,6 +58,7 @@ function begin(about) {
   }
   document.querySelector("#pane-adapting h2").textContent = about.method === "you" ? "You" : about.method === "oracle" ? "Oracle" : `With ${about.methods[about.method]}`;
   put("detector", about.detector);
+  document.activeElement?.blur(); // keys are for the match again
 }
 
 // Draw with the screen; what arrives in between is merged, and each frame is acknowledged when it was shown.

@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from nappingrl.errors import BadRunError, BadSpecError, NappingError
-from nappingrl.explain import ReadableRule
+from nappingrl.explain import ReadableRule, explained
 from nappingrl.files import UnusableFileError, read_arrays, read_file
 from nappingrl.registry import methods
 from nappingrl.report.page.html import items, table, text
@@ -149,8 +149,9 @@ def rules_section(shown: Sequence[TrialRules], why: Sequence[str]) -> str:
     )
     choice = f"<p><label>Trial <select id='trial'>{options}</select></label></p>" if len(shown) > 1 else ""
     return (
-        "<p>Each line is a set of principles that read alike: the situation, what the trained agent wants to do in it, "
-        "and what is done now. The score is the best one observed there, averaged over visits.</p>"
+        "<p>A decision tree summarises the principles of a trial, so no two lines are about the same situation. Each "
+        "states what the trained agent wants there, what is done now, its share of all visits, and in how many of its "
+        "visits exactly this is done. The score is the best one observed there, averaged over visits.</p>"
         + choice
         + "".join(_article(i, entry) for i, entry in enumerate(shown))
         + also
@@ -160,13 +161,16 @@ def rules_section(shown: Sequence[TrialRules], why: Sequence[str]) -> str:
 def _article(number: int, entry: TrialRules) -> str:
     shown = entry.rules[:MAX_RULES]
     lines = [
-        [text(rule.situation), text(rule.wanted), _now(rule), f"{rule.visits:,}", f"{rule.regions:,}",
-         f"{rule.score:.2g}"]
+        [text(rule.situation), text(rule.wanted or "several"), _now(rule), f"{rule.visits:,}", f"{rule.coverage:.0%}",
+         f"{rule.purity:.0%}", f"{rule.regions:,}", f"{rule.score:.2g}"]
         for rule in shown
     ]  # fmt: skip
-    head = ("in this situation", "the agent wants", "now", "visits", "regions", "score")
+    head = ("in this situation", "the agent wants", "now", "visits", "share", "as said", "regions", "score")
     more = len(entry.rules) - len(shown)
     words = f"<p>In words: {text(entry.description)}</p>" if entry.description else ""
+    words += (
+        f"<p>These rules describe {explained(shown):.0%} of what the principles do, by visits.</p>" if shown else ""
+    )
     listed = table(f"Rules of trial {entry.trial}", head, lines, "rules") if lines else "<p>It has no principles.</p>"
     return (
         f"<article class='trial' id='trial-{number}'><h3>{text(entry.run)}, trial <code>{text(entry.trial)}</code></h3>"

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from nappingrl.agents.base import Agent, check_fit
+from nappingrl.methods.base import Method
 from nappingrl.trials.protocol import CHANGED, PRE, phases
 from nappingrl.trials.rows import RowColumns
 from nappingrl.trials.spec import RunSpec, TrialSpec
@@ -27,6 +28,7 @@ class Engine:
         self.domain = spec.make(slots)
         self.adaptation = run.adaptation.build(agent, spec, slots)
         self.method = self.adaptation.method
+        self._can_act = type(self.method).act is not Method.act or type(self.method).forward is not Method.forward
         self._acts_early = self.adaptation.is_privileged or not self.method.needs_alarm
         self.phase_names = [name for name, count in phases(run.protocol) for _ in range(count)]
         self.first_episode = -self.phase_names.count(PRE)
@@ -114,7 +116,8 @@ class Engine:
             self._detected_step[rows], regions, n_open, self.method.diverged(rows),
             self.adaptation.filter.n_dropped[rows], self.domain.parameters_of(rows),
         )  # fmt: skip
-        self._write_acted(rows if self._acts_early else rows[detected], columns)
+        if self._can_act:
+            self._write_acted(rows if self._acts_early else rows[detected], columns)
         self._detected_step[rows] = -1
         self._episode[rows] += 1
         self.adaptation.end_episode(rows, self._episode[rows] + self.first_episode)

@@ -67,6 +67,9 @@ class Judged(NamedTuple):
     """(m,) -1 where a step is not judged; one more than there are: a step that terminates."""
     actions: Matrix
     episodes: NDArray[np.int64]
+    states: Matrix
+    errors: Matrix
+    """(m, d) of the home mode's predictions; 0 in other modes."""
 
 
 class Reference:
@@ -87,6 +90,7 @@ class Reference:
         n_needed = _n_needed(int(self.is_modelled.sum()), encoding)
         self._models: list[LocalModel | None] = []
         residuals, modes = np.zeros((transitions.n, d)), np.full(transitions.n, -1)
+        errors = np.zeros((transitions.n, d))
         usable = self._is_unclipped(transitions.next_states)
         for mode in self._modes:
             where = np.flatnonzero(mode.keeps(transitions) & usable)
@@ -100,11 +104,14 @@ class Reference:
             at = where[:, None], model.features.entries
             residuals[at] = _in_usual_ones(model, held_out, transitions.at(where))
             if mode is self.home:
+                errors[at] = held_out.errors
                 self._prepare_costs(transitions.at(where), model, held_out)
         last = np.flatnonzero(transitions.terminated)
         found, is_judged = self.residuals(transitions.at(last))
         residuals[last[is_judged]], modes[last[is_judged]] = found[is_judged], len(self._modes)
-        self.held_out: Judged | None = Judged(residuals, modes, transitions.actions, transitions.episodes)
+        self.held_out: Judged | None = Judged(
+            residuals, modes, transitions.actions, transitions.episodes, transitions.states, errors
+        )
         """Until it is no longer needed."""
         n_steps = np.bincount(modes[modes >= 0], minlength=len(self._modes))
         self.main = int(n_steps[: len(self._modes)].argmax())

@@ -1,10 +1,10 @@
 """Novelty by one-step prediction: steps no longer lead where a model of the original world predicts.
 
 The model, a `Reference`, is fitted to the episodes before the novelty, which the adaptation stores for detector and
-methods. Three tests raise an alarm, each calibrated on those episodes as models predict them that were not fitted to
-them: `Surprise` judges the largest residuals among the latest steps, `Drift` compares whole episodes, and `Starts`
-looks at initial observations. `Recognition` tells which context the trial is in after an alarm, and when the original
-one is back.
+methods. Four tests raise an alarm, each calibrated on those episodes as models predict them that were not fitted to
+them: `Surprise` judges the largest residuals among the latest steps, `Drift` compares whole episodes, `Exchange` looks
+for actions that act as others did, and `Starts` at initial observations. `Recognition` tells which context the trial is
+in after an alarm, and when the original one is back.
 """
 
 from collections.abc import Mapping
@@ -19,6 +19,7 @@ from nappingrl.detectors.base import Detector, Gauge
 from nappingrl.detectors.residual.blame import Blame
 from nappingrl.detectors.residual.config import ResidualConfig
 from nappingrl.detectors.residual.drift import Drift
+from nappingrl.detectors.residual.exchange import BLOCK, Exchange
 from nappingrl.detectors.residual.recognition import Recognition
 from nappingrl.detectors.residual.starts import Starts
 from nappingrl.detectors.residual.surprise import Surprise
@@ -31,7 +32,7 @@ from nappingrl.world_model.transitions import Transitions
 
 __all__ = ["Residual", "ResidualConfig"]
 
-SURPRISE, DRIFT, STARTS = 1, 2, 3
+SURPRISE, DRIFT, STARTS, EXCHANGE = 1, 2, 3, 4
 
 
 class Residual(Detector):
@@ -41,7 +42,7 @@ class Residual(Detector):
     uses_memory = True
     saved: ClassVar[Mapping[str, Expected]] = {
         **Detector.saved, "_first_episode": Expected(low=-MAX_EPISODE, high=MAX_EPISODE),
-        "_episode": Expected(low=-MAX_EPISODE, high=MAX_EPISODE), "_cause": Expected(low=0, high=STARTS),
+        "_episode": Expected(low=-MAX_EPISODE, high=MAX_EPISODE), "_cause": Expected(low=0, high=EXCHANGE),
     }  # fmt: skip
 
     def __init__(self, n: int, domain: DomainSpec, config: ResidualConfig | None = None) -> None:
@@ -58,7 +59,8 @@ class Residual(Detector):
         self.surprise = Surprise(n, d, self.config)
         self.drift = Drift(n, d, size, self.config)
         self.starts = Starts(n, d, self.config)
-        self.recognition = Recognition(n, self.config)
+        self.exchange = Exchange(n, d, self.memory.encoding, self.config)
+        self.recognition = Recognition(n, domain.n_actions, self.config)
         self.blame = Blame(n, domain)
         self._is_calibrated = np.zeros(n, np.bool_)
         self._cause = np.zeros(n, np.int64)
@@ -79,7 +81,7 @@ class Residual(Detector):
         super().start(rows, episode)
         if self._fills_memory:
             self.memory.start(rows)
-        for part in (self.surprise, self.drift, self.starts, self.recognition, self.blame):
+        for part in (self.surprise, self.drift, self.exchange, self.starts, self.recognition, self.blame):
             part.start(rows)
         self._is_calibrated[rows], self._cause[rows] = False, 0
         self._first_episode[rows] = self._episode[rows] = episode
@@ -114,39 +116,57 @@ class Residual(Detector):
 
     def _judge(self, rows: Rows, steps: Transitions) -> None:
         """Raise alarms, and notice when the original world is back."""
-        residuals, is_judged, is_main = self._residuals(rows, steps)
+        residuals, modes, is_main = self._residuals(rows, steps)
         sizes = np.abs(residuals)
         is_beyond = self.surprise.update(rows, sizes)
         if is_beyond.any():
             self.blame.add(rows, sizes * (sizes > self.surprise.limit[rows]), steps.actions)
-        self.recognition.count(rows, is_beyond, is_judged)
+        self.recognition.count(rows, steps.actions, is_beyond, modes >= 0)
         is_away = self.context[rows] > 0
         if not is_away.all():
             self._raise(rows, ~is_away & self.surprise.is_alarm(rows), SURPRISE)
         if is_away.any():
-            is_back = self.recognition.is_back(rows, is_away, is_beyond) & (self._cause[rows] == SURPRISE)
+            is_back = is_away & (self._cause[rows] == SURPRISE) & self.recognition.is_back(rows)
             for row in rows[is_back].tolist():
                 reference = self.memory.reference(row)
                 if reference is not None and self.recognition.fits_original(row, reference, self.memory.current(row)):
-                    self._come_back(row, int(self.recognition.calm[row]))
+                    self._come_back(row, self.recognition.n_calm(row))
         deviations = self.drift.update(rows, np.where(is_main[:, None], residuals, 0.0), steps.actions)
         is_drift = self.drift.is_alarm(rows, deviations) & (self.context[rows] == 0)
         if is_drift.any():
             self._raise_drift(rows[is_drift], deviations[is_drift])
+        is_kept = (modes == 0) & ~steps.terminated
+        if is_kept.any():
+            kept = steps.at(is_kept)
+            for row in self.exchange.keep(rows[is_kept], kept.states, kept.actions, kept.next_states).tolist():
+                self._judge_exchange(row)
         is_first = self.starts.is_first[rows]
         if is_first.any():
             self._judge_starts(rows[is_first], steps.states[is_first].astype(np.float64))
 
-    def _residuals(self, rows: Rows, steps: Transitions) -> tuple[NDArray[np.float64], Flags, Flags]:
-        """(m, d) residuals of one step of each row, in usual ones; which are judged, and which are in the main mode."""
-        out, is_judged, is_main = np.zeros(steps.states.shape), *np.zeros((2, len(rows)), np.bool_)
+    def _judge_exchange(self, row: int) -> None:
+        """Look for exchanged actions; from then on only the actions themselves can say that the world is back."""
+        reference = self.memory.reference(row)
+        assert reference is not None
+        if self.exchange.judge(row, reference):
+            if not self.context[row]:
+                self.blame.add_exchange(row, self.exchange.evidence[row], self.exchange.shares(row, reference))
+                self._raise(np.array([row]), np.ones(1, np.bool_), EXCHANGE)
+            self._cause[row] = EXCHANGE
+            self.exchange.blame(row)
+        elif self.context[row] and self._cause[row] == EXCHANGE and self.exchange.is_back(row):
+            self._come_back(row, BLOCK)
+
+    def _residuals(self, rows: Rows, steps: Transitions) -> tuple[NDArray[np.float64], Rows, Flags]:
+        """(m, d) residuals of a step of each row in usual ones, its mode (-1: not judged), and if it is the main."""
+        out, modes, is_main = np.zeros(steps.states.shape), np.full(len(rows), -1), np.zeros(len(rows), np.bool_)
         states, next_states = steps.states.astype(np.float64), steps.next_states.astype(np.float64)
         for m, row in enumerate(rows.tolist()):
             reference = self.memory.reference(row)
             if reference is not None:
-                mode = reference.judge(states, steps.actions, next_states, m, out)
-                is_judged[m], is_main[m] = mode >= 0, mode == reference.main
-        return out, is_judged, is_main
+                modes[m] = reference.judge(states, steps.actions, next_states, m, out)
+                is_main[m] = modes[m] == reference.main
+        return out, modes, is_main
 
     def _raise(self, rows: Rows, where: Flags, cause: int) -> None:
         """Alarm in some rows."""
@@ -175,6 +195,7 @@ class Residual(Detector):
         self.recognition.learn(row, int(self.context[row]), reference, transitions)
         self.surprise.forget_episode(np.array([row]))
         self.drift.reset(np.array([row]), is_alarm=False)
+        self.exchange.reset(np.array([row]))
         self.context[row] = 0
 
     @override
@@ -213,6 +234,7 @@ class Residual(Detector):
             return
         self.surprise.calibrate(row, reference.held_out)
         self.recognition.calibrate(row, reference.held_out)
+        self.exchange.calibrate(row, reference, reference.held_out)
         self.drift.calibrate(row, reference.held_out, reference.main)
         reference.held_out = None
         before = self.memory.before(row)
@@ -258,7 +280,13 @@ class Residual(Detector):
         return self.blame.explain(row)
 
     def _parts(self) -> dict[str, object]:
-        return {"surprise": self.surprise, "drift": self.drift, "starts": self.starts, "blame": self.blame}
+        return {
+            "surprise": self.surprise,
+            "drift": self.drift,
+            "exchange": self.exchange,
+            "starts": self.starts,
+            "blame": self.blame,
+        }
 
     @override
     def state(self) -> dict[str, NDArray[Any]]:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.snapshot import Expected
-from nappingrl.types import DomainSpec, Rows
+from nappingrl.types import DomainSpec, Floats, Rows
 
 LEAST_SHARE = 0.2
 """Observations with less of the blame are not named."""
@@ -42,6 +42,13 @@ class Blame:
             self.amounts[rows] += evidence
         else:
             self.amounts[rows, :, -1] += evidence.max(axis=2)
+
+    def add_exchange(self, row: int, evidence: NDArray[np.float64], shares: Floats) -> None:
+        """Add the evidence (executed, alternatives) for exchanged actions, shared by the observations (d,)."""
+        if self.domain.n_actions:
+            self.amounts[row, :, :-1] += np.outer(shares, evidence.max(axis=1))
+        else:
+            self.amounts[row, :, -1] += shares * evidence.max()
 
     def explain(self, row: int) -> str:
         """In words, as "angular velocity and x velocity, left engine"; empty: nothing has changed."""

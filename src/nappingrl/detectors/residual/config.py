@@ -32,6 +32,9 @@ class ResidualConfig:
     allowance: float = setting(1.0, "deviations of an episode that are no drift")
     drift_limit: float = setting(8.0, "deviations beyond the allowance, summed over episodes, that raise an alarm")
 
+    # Exchange
+    min_exchange: float = setting(18.0, "least limit of the evidence for exchanged actions, in nats")
+
     # Starts
     min_starts: int = setting(5, "calibrated episodes below which initial observations are not judged", 1)
     max_start_score: float = setting(1.5, "most that one episode counts, in ranges outside the calibrated one")
@@ -53,4 +56,4 @@ class ResidualConfig:
     max_calm_surprise: float = setting(
         2.0, "and if the median of its calm steps is at most this many times the usual surprise", 1.0
     )
-    rate_window: float = setting(100.0, "steps over which the rate of surprises in the changed world is averaged", 1.0)
+    rate_window: float = setting(40.0, "steps with an action over which its rate of surprises is averaged", 1.0)

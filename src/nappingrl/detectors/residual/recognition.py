@@ -42,27 +42,24 @@ class Recognition:
     """Identifies contexts by their models, and the way back by a run of calm steps."""
 
     saved: ClassVar[Mapping[str, Expected]] = {
-        "n_known": Expected(low=0), "n_steps": Expected(low=0), "calm": Expected(low=0),
-        "rate": Expected(low=0, high=1), "usual": Expected(low=0),
+        "n_known": Expected(low=0), "calm": Expected(low=0), "rate": Expected(low=0, high=1),
+        "usual": Expected(low=0),
     }  # fmt: skip
 
-    def __init__(self, n: int, config: ResidualConfig) -> None:
+    def __init__(self, n: int, n_actions: int, config: ResidualConfig) -> None:
         self.n, self.config = n, config
         self._contexts = [KnownContexts() for _ in range(n)]
         self.n_known = np.zeros(n, np.int64)
         """Contexts met so far."""
-        self.n_steps = np.zeros(n, np.int64)
-        """Judged steps since the alarm."""
-        self.calm = np.zeros(n, np.int64)
-        """How many of the latest judged steps were not surprising."""
-        self.rate = np.zeros(n)
-        """The share of surprising steps in the changed world."""
+        self.calm, self.rate = np.zeros((n, max(1, n_actions)), np.int64), np.zeros((n, max(1, n_actions)))
+        """By executed action, or of all: judged steps since the latest surprise, the rate of surprises until then."""
         self.usual = np.zeros(n)
         """The median surprise of a step of the original world."""
 
     def start(self, rows: Rows) -> None:
         """No context is known."""
-        self.n_known[rows] = self.n_steps[rows] = self.calm[rows] = 0
+        self.n_known[rows] = self.calm[rows] = 0
+        self.rate[rows] = 0.0
         for row in rows.tolist():
             self._contexts[row] = KnownContexts()
 
@@ -70,10 +67,15 @@ class Recognition:
         """Note what is usual in the original world."""
         self.usual[row] = np.median(np.abs(held_out.residuals).max(axis=1))
 
-    def count(self, rows: Rows, is_beyond: Flags, is_judged: Flags) -> None:
-        """Count a step."""
-        self.calm[rows] = np.where(is_beyond, 0, self.calm[rows] + is_judged)
-        self.n_steps[rows] += is_judged
+    def count(self, rows: Rows, actions: NDArray[np.float64], is_beyond: Flags, is_judged: Flags) -> None:
+        """Count a step with encoded actions (m, size)."""
+        columns = actions.argmax(axis=1) if self.rate.shape[1] > 1 else np.zeros(len(rows), np.int64)
+        self.calm[rows, columns] += is_judged & ~is_beyond
+        if is_beyond.any():
+            surprised, column, left = rows[is_beyond], columns[is_beyond], 1 - 1 / self.config.rate_window
+            self.rate[surprised] *= left ** self.calm[surprised]
+            self.rate[surprised, column] = 1 - left * (1 - self.rate[surprised, column])
+            self.calm[surprised] = 0
 
     def identify(self, row: int, reference: Reference, latest: Transitions) -> int:
         """The context after an alarm: the known one that explains the latest steps, or a new one."""
@@ -86,23 +88,23 @@ class Recognition:
             limit = max(config.max_relative_surprise * original, config.max_own_surprise * context.level)
             if surprise < min(limit, original):
                 explained[number] = surprise
-        self.rate[row], self.n_steps[row], self.calm[row] = 0.5, 0, 0
         if explained:
             return min(explained, key=lambda number: explained[number])
         self.n_known[row] += 1
         return int(self.n_known[row])
 
-    def is_back(self, rows: Rows, is_away: Flags, is_beyond: Flags) -> Flags:
-        """Whether the changed world would hardly have stayed calm for so long; updates its rate of surprises."""
-        share = 1 / np.minimum(self.n_steps[rows] + 1, self.config.rate_window)
-        counts = is_away & (is_beyond | (self.calm[rows] < 2))
-        self.rate[rows] = np.where(counts, self.rate[rows] * (1 - share) + share * is_beyond, self.rate[rows])
-        log_probability = self.calm[rows] * np.log1p(-np.clip(self.rate[rows], 1e-3, 0.95))
-        return np.asarray(is_away & (log_probability < np.log(self.config.max_calm_probability)))
+    def is_back(self, rows: Rows) -> Flags:
+        """Whether the changed world would hardly have stayed calm for so long, given the actions executed since."""
+        log_probability = (self.calm[rows] * np.log1p(-np.clip(self.rate[rows], 0.0, 0.95))).sum(axis=1)
+        return np.asarray(log_probability < np.log(self.config.max_calm_probability))
+
+    def n_calm(self, row: int) -> int:
+        """How many of the latest judged steps were not surprising."""
+        return int(self.calm[row].sum())
 
     def fits_original(self, row: int, reference: Reference, current: Transitions) -> bool:
         """Whether the calm steps are also as the original world's usually are, not only below the limits."""
-        calm = current.at(slice(-max(1, int(self.calm[row])), None))
+        calm = current.at(slice(-max(1, self.n_calm(row)), None))
         return bool(_median_surprise(reference, calm) <= self.config.max_calm_surprise * self.usual[row])
 
     def learn(self, row: int, context: int, reference: Reference, transitions: Transitions) -> None:

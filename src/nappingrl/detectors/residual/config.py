@@ -10,7 +10,7 @@ class ResidualConfig:
     """Settings of the residual detector."""
 
     # Calibration
-    false_alarms: float = setting(2.5e-4, "probability of an alarm in an episode of the unchanged world, for each test")
+    false_alarms: float = setting(5e-5, "probability of an alarm in an episode of the unchanged world, for each test")
     n_calibration_episodes: int = setting(40, "episodes to calibrate on outside of trials", 1)
     max_observations: int = setting(300, "observations that are watched; with more it is refused", 1)
 

@@ -15,7 +15,7 @@ from nappingrl.world_model.reference import Judged, Reference
 
 BLOCK = 8
 """Steps that are judged together: one by one would be slow."""
-MAX_GAIN = 4.0
+MAX_GAIN = 2.0
 """The most nats that one step counts."""
 MAX_ACTIONS = 32
 MAX_DIMENSIONS = 16
@@ -84,16 +84,18 @@ class Exchange:
         self, reference: Reference, states: NDArray[np.float64], actions: NDArray[np.float64],
         errors: NDArray[np.float64],
     ) -> NDArray[np.float64]:  # fmt: skip
-        """(m, executed, alternatives) by how many nats steps fit better, less what makes them unusual all the same.
+        """(m, executed, alternatives) by how many nats unusual steps fit better, less what is still unusual then.
 
         `errors`: under the executed actions.
         """
         own, before = reference.predict(states, actions), reference.misfits(errors, states)
+        before = np.minimum(before, reference.misfits(errors + own - states, states))  # it may lie on the ground
+        before = np.maximum(before, reference.usual_misfit)
         out = np.zeros((len(states), *self.evidence.shape[1:]))
         executed = actions.argmax(axis=1) if self._encoding.n_actions else np.zeros(len(states), np.int64)
         for number, other in enumerate(self._alternatives(actions)):
             after = reference.misfits(errors + own - reference.predict(states, other), states)
-            gains = before - after - np.maximum(after - reference.high_misfit, 0.0)
+            gains = before - np.maximum(after, reference.usual_misfit) - np.maximum(after - reference.high_misfit, 0.0)
             out[np.arange(len(states)), executed, number] = np.clip(gains, -MAX_GAIN, MAX_GAIN)
         return out
 

@@ -10,7 +10,7 @@ class ResidualConfig:
     """Settings of the residual detector."""
 
     # Calibration
-    false_alarms: float = setting(5e-5, "probability of an alarm in an episode of the unchanged world, for each test")
+    false_alarms: float = setting(1e-4, "probability of an alarm in an episode of the unchanged world, for each test")
     n_calibration_episodes: int = setting(40, "episodes to calibrate on outside of trials", 1)
     max_observations: int = setting(300, "observations that are watched; with more it is refused", 1)
 
@@ -27,7 +27,7 @@ class ResidualConfig:
     max_residual: float = setting(3.0, "larger residuals count as this much", 0.1)
     least_deviation: float = setting(0.5, "least deviation of drift between calibrated episodes", 0.01)
     min_drift: float = setting(8.0, "least limit of drift within an episode, in deviations between episodes")
-    max_drift_factor: float = setting(4.0, "greatest limit of drift, in multiples of the largest calibrated one", 1.0)
+    max_drift_factor: float = setting(2.5, "greatest limit of drift, in multiples of the largest calibrated one", 1.0)
     max_score: float = setting(4.0, "most deviations that one episode counts", 1.0)
     allowance: float = setting(1.0, "deviations of an episode that are no drift")
     drift_limit: float = setting(8.0, "deviations beyond the allowance, summed over episodes, that raise an alarm")
@@ -56,4 +56,4 @@ class ResidualConfig:
     max_calm_surprise: float = setting(
         2.0, "and if the median of its calm steps is at most this many times the usual surprise", 1.0
     )
-    rate_window: float = setting(40.0, "steps with an action over which its rate of surprises is averaged", 1.0)
+    rate_window: float = setting(20.0, "steps with an action over which its rate of surprises is averaged", 1.0)

@@ -77,7 +77,7 @@ class Exchange:
                 highest = max(highest, float(sums.max()))
             largest.append(highest)
         values = np.array(largest)
-        limit = min(tail_limit(values, self.config.false_alarms), self.config.max_drift_factor * float(values.max()))
+        limit = min(tail_limit(values, self.config.false_alarms), self.config.max_limit_factor * float(values.max()))
         self.limit[row] = max(limit, self.config.min_exchange)
 
     def _gains(

@@ -26,14 +26,14 @@ class ResidualConfig:
     min_episodes: int = setting(5, "calibrated episodes below which drift is not judged", 2)
     max_residual: float = setting(3.0, "larger residuals count as this much", 0.1)
     least_deviation: float = setting(0.5, "least deviation of drift between calibrated episodes", 0.01)
-    min_drift: float = setting(8.0, "least limit of drift within an episode, in deviations between episodes")
+    min_drift: float = setting(9.0, "least limit of drift within an episode, in deviations between episodes")
     max_drift_factor: float = setting(2.5, "greatest limit of drift, in multiples of the largest calibrated one", 1.0)
     max_score: float = setting(4.0, "most deviations that one episode counts", 1.0)
     allowance: float = setting(1.0, "deviations of an episode that are no drift")
     drift_limit: float = setting(8.0, "deviations beyond the allowance, summed over episodes, that raise an alarm")
 
     # Exchange
-    min_exchange: float = setting(18.0, "least limit of the evidence for exchanged actions, in nats")
+    min_exchange: float = setting(24.0, "least limit of the evidence for exchanged actions, in nats")
 
     # Starts
     min_starts: int = setting(5, "calibrated episodes below which initial observations are not judged", 1)
@@ -54,6 +54,7 @@ class ResidualConfig:
         1e-6, "back in the original world if the changed one stays calm for so long with at most this probability"
     )
     max_calm_surprise: float = setting(
-        2.0, "and if the median of its calm steps is at most this many times the usual surprise", 1.0
-    )
+        2.0, "and if the median of its calm steps is at most this many times the usual surprise, or nearer to it than "
+        "to the changed world's", 1.0
+    )  # fmt: skip
     rate_window: float = setting(20.0, "steps with an action over which its rate of surprises is averaged", 1.0)

@@ -88,15 +88,18 @@ class Exchange:
 
         `errors`: under the executed actions.
         """
-        own, before = reference.predict(states, actions), reference.misfits(errors, states)
-        before = np.minimum(before, reference.misfits(errors + own - states, states))  # it may lie on the ground
+        own, m = reference.predict(states, actions), len(states)
+        ends = [reference.predict(states, other) for other in self._alternatives(actions)]
+        without = np.mean(ends, axis=0) if self._encoding.n_actions else reference.predict(states, _at_rest(actions))
+        # On the ground the world stands still, or actions have no effect: neither is an exchange.
+        before = np.min([reference.misfits(errors + own - end, states) for end in (own, states, without)], axis=0)
         before = np.maximum(before, reference.usual_misfit)
-        out = np.zeros((len(states), *self.evidence.shape[1:]))
-        executed = actions.argmax(axis=1) if self._encoding.n_actions else np.zeros(len(states), np.int64)
-        for number, other in enumerate(self._alternatives(actions)):
-            after = reference.misfits(errors + own - reference.predict(states, other), states)
+        out = np.zeros((m, *self.evidence.shape[1:]))
+        executed = actions.argmax(axis=1) if self._encoding.n_actions else np.zeros(m, np.int64)
+        for number, end in enumerate(ends):
+            after = reference.misfits(errors + own - end, states)
             gains = before - np.maximum(after, reference.usual_misfit) - np.maximum(after - reference.high_misfit, 0.0)
-            out[np.arange(len(states)), executed, number] = np.clip(gains, -MAX_GAIN, MAX_GAIN)
+            out[np.arange(m), executed, number] = np.clip(gains, -MAX_GAIN, MAX_GAIN)
         return out
 
     def _alternatives(self, actions: NDArray[np.float64]) -> list[NDArray[np.float64]]:
@@ -150,3 +153,10 @@ class Exchange:
     def is_back(self, row: int) -> bool:
         """Whether the steps speak against what raised the alarm as clearly as they spoke for it."""
         return bool(self.against[row] > self.limit[row])
+
+
+def _at_rest(actions: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Encoded continuous actions of 0."""
+    rest = np.zeros_like(actions)
+    rest[:, 0] = 1.0
+    return rest

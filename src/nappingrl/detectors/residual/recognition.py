@@ -103,9 +103,11 @@ class Recognition:
         return int(self.calm[row].sum())
 
     def fits_original(self, row: int, reference: Reference, current: Transitions) -> bool:
-        """Whether the calm steps are also as the original world's usually are, not only below the limits."""
-        calm = current.at(slice(-max(1, self.n_calm(row)), None))
-        return bool(_median_surprise(reference, calm) <= self.config.max_calm_surprise * self.usual[row])
+        """Whether the calm steps are also nearer to the original world's usual ones than to the changed world's."""
+        n = max(1, self.n_calm(row))
+        calm, usual = _median_surprise(reference, current.at(slice(-n, None))), float(self.usual[row])
+        changed = _median_surprise(reference, current.at(slice(0, max(0, current.n - n))))
+        return calm <= max(self.config.max_calm_surprise * usual, float(np.sqrt(usual * changed)))
 
     def learn(self, row: int, context: int, reference: Reference, transitions: Transitions) -> None:
         """Model a context that is left, so that it can be recognised."""

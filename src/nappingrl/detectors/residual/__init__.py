@@ -148,14 +148,15 @@ class Residual(Detector):
         """Look for exchanged actions; from then on only the actions themselves can say that the world is back."""
         reference = self.memory.reference(row)
         assert reference is not None
-        if self.exchange.judge(row, reference):
+        is_exchanged = self.exchange.judge(row, reference)
+        if self.context[row] and self._cause[row] == EXCHANGE and self.exchange.is_back(row):
+            self._come_back(row, BLOCK)
+        elif is_exchanged:
             if not self.context[row]:
                 self.blame.add_exchange(row, self.exchange.evidence[row], self.exchange.shares(row, reference))
                 self._raise(np.array([row]), np.ones(1, np.bool_), EXCHANGE)
             self._cause[row] = EXCHANGE
             self.exchange.blame(row)
-        elif self.context[row] and self._cause[row] == EXCHANGE and self.exchange.is_back(row):
-            self._come_back(row, BLOCK)
 
     def _residuals(self, rows: Rows, steps: Transitions) -> tuple[NDArray[np.float64], Rows, Flags]:
         """(m, d) residuals of a step of each row in usual ones, its mode (-1: not judged), and if it is the main."""

@@ -114,6 +114,8 @@ class ForesightTrial:
         """The detector believes in another context; returns the transitions to go on with (None: as they are)."""
         if self.context:
             self._others.pop(self.context, None)
+            if not is_between_episodes:  # the world changed before it was noticed
+                transitions = transitions.at(transitions.episodes < episode)
             self._others[self.context] = self.planner, transitions
             for old in [old for old in self._others if old not in (0, context)][:-MAX_CONTEXTS]:
                 del self._others[old]

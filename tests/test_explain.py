@@ -68,9 +68,10 @@ def test_a_condition_names_the_observation_with_its_unit() -> None:
 def test_the_wish_of_the_agent_is_a_condition_too() -> None:
     rules = read((0.5, 0, {2}, 5, 0.0), (0.5, 2, {0}, 4, 0.0))
     assert [(rule.situation, rule.wanted, rule.now) for rule in rules] == [
-        ("everywhere", "LEFT", ("RIGHT",)),
+        ("the agent wants LEFT", "LEFT", ("RIGHT",)),
         ("the agent does not want LEFT", "RIGHT", ("LEFT",)),
     ]
+    assert str(rules[0]) == "the agent wants LEFT: now RIGHT; 5 visits (56% of all, 100% as said)"
 
 
 def test_what_cannot_be_told_apart_is_one_rule_that_says_how_pure_it_is() -> None:

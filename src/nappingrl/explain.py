@@ -51,7 +51,8 @@ class ReadableRule:
 
     def __str__(self) -> str:
         regions = f" in {self.regions} regions" if self.regions > 1 else ""
-        wanted = "" if self.wanted in ("", AS_WANTED) else f"wanted {self.wanted}, "
+        is_said = self.wanted in ("", AS_WANTED) or f"the agent wants {self.wanted}" in self.situation
+        wanted = "" if is_said else f"wanted {self.wanted}, "
         shares = f"{self.coverage:.0%} of all, {self.purity:.0%} as said"
         return f"{self.situation}: {wanted}{self.action}; {self.visits} visits{regions} ({shares})"
 
@@ -130,8 +131,7 @@ def _say(leaf: "Leaf", shown: Sequence[int], domain: DomainSpec, wishes: Sequenc
         above = [threshold for f, threshold, is_above in leaf.conditions if f == feature and is_above]
         below = [threshold for f, threshold, is_above in leaf.conditions if f == feature and not is_above]
         if feature >= len(shown):
-            if below:  # the wish itself is a part of the rule
-                said.append(f"the agent does not want {wishes[feature - len(shown)]}")
+            said.append(f"the agent {'wants' if above else 'does not want'} {wishes[feature - len(shown)]}")
             continue
         entry = shown[feature]
         if entry in domain.split_words:

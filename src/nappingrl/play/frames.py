@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from nappingrl.domains.canvas import SIZE, Sketch
+from nappingrl.explain import explained, summarise_principles
 from nappingrl.play.choices import Choices
 from nappingrl.play.copies import as_command, as_python, as_query
 from nappingrl.play.embedding import EmbeddingMap
@@ -19,6 +20,9 @@ SLOW = 12
 """Frames between two looks at what changes slowly: rules, regions, contexts."""
 MAX_GAUGE = 400
 """Values of the detector's statistic that a frame carries at most."""
+RULES_EVERY = 8
+"""Looks at what changes slowly between two summaries of principles."""
+MAX_RULES = 4
 JPEG_QUALITY = 82
 
 
@@ -32,6 +36,8 @@ class Frames:
         self._shapes: list[list[Any]] = [[], []]
         self._gauge: list[float | None] = []
         self._n_sent = [0, 0]
+        self._rules: list[str] = []
+        self._n_facts = 0
 
     def note_step(self) -> None:
         """A step was made."""
@@ -118,7 +124,7 @@ class Frames:
             "episode": pane.episode,
             "step": pane.step_number,
             "total": _number(pane.total),
-            "ended": [[e.number, _number(e.total), e.world] for e in fresh if e.number >= 0],
+            "ended": [[e.number, _number(e.total), e.world, self.match.n_ticks] for e in fresh if e.number >= 0],
             "override": pane.is_overriding,
         }
         if pane.wanted is not None and pane.executed is not None:
@@ -133,6 +139,18 @@ class Frames:
         is_alike = len(before) == len(sketch.shapes)
         return {"shapes": [0 if is_alike and shape == before[k] else shape for k, shape in enumerate(sketch.shapes)]}
 
+    def _read_rules(self, pane: Pane) -> list[str]:
+        """The principles as rules, the most visited first, and how much they describe; looked at now and then."""
+        self._n_facts += 1
+        if self._n_facts % RULES_EVERY == 1 or not self._rules:
+            method, domain = pane.adaptation.method, pane.world.domain
+            table = method.table(0)
+            names = method.choice_names or domain.action_names or [f"action {a}" for a in range(domain.n_actions)]
+            rules = summarise_principles(table, domain, names)[:MAX_RULES] if table else []
+            said = [f"together they describe {explained(rules):.0%} of what its principles do"] if rules else []
+            self._rules = [*map(str, rules), *said]
+        return self._rules
+
     def _facts(self) -> dict[str, Any]:
         """What changes slowly."""
         match, pane = self.match, self.match.adapting
@@ -140,14 +158,13 @@ class Frames:
         alarm = pane.alarms[-1] if pane.alarms else None
         regions, n_open = pane.adaptation.method.regions(ROW)
         return {
-            "world": match.world.describe(match.changes),
-            "worlds": [match.world.describe(changes) for changes in match.worlds],
-            "at": match.worlds.index(match.changes),
+            "world": match.describe_world(match.worlds.index(match.changes)),
             "state": status.state,
             "status": status.detector,
             "acting": status.acting,
             "rule": status.rule,
             "why": status.why,
+            "rules": [] if status.rule else self._read_rules(pane),
             "alarm": None if alarm is None else asdict(alarm),
             "contexts": {str(key): int(n) for key, n in pane.adaptation.method.context_sizes(0).items()},
             "context": int(pane.adaptation.contexts[0]),

@@ -64,6 +64,9 @@ class Match:
         self.changes: dict[str, float] = {}
         self.worlds: list[dict[str, float]] = [{}]
         """Those that were met, by number; the first is as trained."""
+        self.titles: dict[int, str] = {}
+        """What drawn novelties are called, by number of their world."""
+        self.n_ticks = 0
         while self.adapting.episode < 0:
             self.adapting.step()
         self.adapting.alarms.clear()
@@ -90,13 +93,14 @@ class Match:
 
     def step(self) -> list[Episode]:
         """One step of everyone; returns the episodes of the shown panes that ended."""
+        self.n_ticks += 1
         ended = [pane.step() for pane in self.panes]
         if self.oracle is not None:
             self.oracle.step()
         return [episode for episode in ended if episode is not None]
 
-    def change_world(self, changes: Mapping[str, float]) -> None:
-        """Other parameters for everyone, at once."""
+    def change_world(self, changes: Mapping[str, float], title: str = "") -> None:
+        """Other parameters for everyone, at once; `title`: what a drawn novelty is called."""
         checked = self.world.check(changes)
         if checked == self.changes:
             return
@@ -105,6 +109,8 @@ class Match:
             self.worlds.append(checked)
         self.changes = checked
         number = self.worlds.index(checked)
+        if title:
+            self.titles[number] = title
         for pane in (*self.panes, *([self.oracle] if self.oracle is not None else [])):
             pane.change_world(checked, number)
 
@@ -113,6 +119,12 @@ class Match:
         used = {episode.world for pane in self.panes for episode in pane.episodes}
         if len(self.worlds) > 1 and (len(self.worlds) - 1 not in used or len(self.worlds) >= MAX_WORLDS):
             self.worlds.pop()
+            self.titles.pop(len(self.worlds), None)
+
+    def describe_world(self, number: int) -> str:
+        """A world that was met, in words."""
+        words = self.world.describe(self.worlds[number])
+        return f"{self.titles[number]}: {words}" if number in self.titles else words
 
     @property
     def oracle_level(self) -> float | None:

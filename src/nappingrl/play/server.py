@@ -152,14 +152,15 @@ async def _wait_for_end(stream: WebSocket, tab: Tab) -> None:
 
 async def _pump(worker: Worker, stream: WebSocket, tab: Tab) -> None:
     """Frames as they are; what concerns the controls is also read here."""
-    try:
-        while True:
-            message = await worker.receive()
-            await stream.send_text(message[1:].decode())
-            if message[:1] != FRAME:
-                tab.hear(msgspec.json.decode(message[1:]))
-    except EOFError:
-        await _say(stream, {"kind": "problem", "text": BROKEN})
+    with suppress(WebSocketDisconnect):
+        try:
+            while True:
+                message = await worker.receive()
+                await stream.send_text(message[1:].decode())
+                if message[:1] != FRAME:
+                    tab.hear(msgspec.json.decode(message[1:]))
+        except EOFError:
+            await _say(stream, {"kind": "problem", "text": BROKEN})
 
 
 async def _say(stream: WebSocket, message: dict[str, Any]) -> None:

@@ -66,7 +66,9 @@ class Session:
             case commands.Change(changes):
                 self.match.change_world(changes)
             case commands.Novelty(name):
-                self.match.change_world(self.match.world.draw(name, self._rng))
+                world = self.match.world
+                novelty = world.plain.novelty(name or world.plain.defaults.novelty)
+                self.match.change_world(world.draw(name, self._rng), novelty.description)
             case commands.World(number):
                 if number >= len(self.match.worlds):
                     raise BadSpecError(f"world {number} was not met; allowed: 0 to {len(self.match.worlds) - 1}")

@@ -25,6 +25,8 @@ SWITCHES = {
 }
 """Terms that are shown as switches: name and explanation."""
 MAX_SLIDERS = 40
+MAX_SAID = 6
+"""Changes that are said in words; of more, the first ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,10 @@ class World:
                 said.append(": ".join(SWITCHES[name]))
             else:
                 said.append(say(flat, (value, value), self._subject))
-        return "; ".join(dict.fromkeys(said)) or "as trained"
+        said = list(dict.fromkeys(said))
+        if len(said) > MAX_SAID:
+            said = [*said[: MAX_SAID - 1], f"and {len(said) - MAX_SAID + 1} more"]
+        return "; ".join(said) or "as trained"
 
     def text(self, changes: Mapping[str, float]) -> str:
         """The changes as `--novelty` takes them."""

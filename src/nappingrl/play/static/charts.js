@@ -36,21 +36,22 @@ function dashed(pen, x0, x1, y, name) {
   pen.setLineDash([]);
 }
 
+// Returns over time, so that both panes share the axis although their episodes differ in length.
 export function drawReturns(canvas, series, range, oracle) {
   const { pen, width, height } = prepare(canvas);
-  const last = Math.max(0, ...series.map((s) => (s.length ? s.at(-1)[0] : 0)));
-  const first = Math.max(0, last - EPISODES + 1);
-  const shown = series.map((s) => s.filter(([n]) => n >= first));
+  const last = Math.max(1, ...series.map((s) => (s.length ? s.at(-1)[3] : 0)));
+  const first = series[1].length > EPISODES ? series[1].at(-EPISODES)[3] : 0;
+  const shown = series.map((s) => s.filter((e) => e[3] >= first));
   const values = [...shown.flat().map((e) => e[1]), ...(oracle === null ? [] : [oracle])];
-  let [low, high] = range || [Math.min(0, ...values), Math.max(1, ...values)];
+  const [low, high] = range || [Math.min(0, ...values), Math.max(1, ...values)];
   const box = axes(pen, width, height, low, high, short);
-  const x = (n) => box.left + ((box.right - box.left) * (n - first + 0.5)) / Math.max(10, last - first + 1);
-  let world = shown[1].length ? shown[1][0][2] : 0;
-  pen.fillStyle = colour("alert");
-  for (const [n, , w] of shown[1]) {
+  const x = (tick) => box.left + 4 + ((box.right - box.left - 8) * (tick - first)) / Math.max(200, last - first);
+  let world = 0;
+  for (const [, , w, tick] of shown[0]) {
     if (w !== world) {
+      pen.fillStyle = colour("alert");
       pen.globalAlpha = 0.6;
-      pen.fillRect(x(n) - 0.5 * (x(1) - x(0)), box.top, 1.5, box.bottom - box.top);
+      pen.fillRect(x(tick) - 2, box.top, 1.5, box.bottom - box.top);
       pen.globalAlpha = 1;
       world = w;
     }
@@ -60,19 +61,20 @@ export function drawReturns(canvas, series, range, oracle) {
     pen.strokeStyle = pen.fillStyle = colour(name);
     pen.lineWidth = 2;
     pen.beginPath();
-    shown[i].forEach(([n, total]) => pen.lineTo(x(n), box.y(total)));
+    shown[i].forEach((e) => pen.lineTo(x(e[3]), box.y(e[1])));
     pen.stroke();
-    for (const [n, total] of shown[i]) {
+    if (shown[i].length > 80) return;
+    for (const e of shown[i]) {
       pen.beginPath();
-      pen.arc(x(n), box.y(total), 2.6, 0, 2 * Math.PI);
+      pen.arc(x(e[3]), box.y(e[1]), 2.6, 0, 2 * Math.PI);
       pen.fill();
     }
   });
   pen.fillStyle = colour("muted");
   pen.textAlign = "left";
-  pen.fillText(`episode ${first}`, box.left, height - 6);
+  pen.fillText(`step ${first}`, box.left, height - 6);
   pen.textAlign = "right";
-  pen.fillText(`${last}`, box.right, height - 6);
+  pen.fillText(short(last), box.right, height - 6);
 }
 
 export function drawGauge(canvas, values, limits, alarms) {

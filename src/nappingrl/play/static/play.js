@@ -82,7 +82,7 @@ function show(frame, isDrawn) {
   frame.panes.forEach((pane, i) => {
     if (pane.shapes) state.shapes[i] = pane.shapes.map((shape, k) => shape || state.shapes[i][k]);
     state.returns[i].push(...pane.ended);
-    if (state.returns[i].length > 400) state.returns[i].splice(0, 100);
+    if (state.returns[i].length > 2000) state.returns[i].splice(0, 500);
   });
   note(frame);
   if (!isDrawn) return;
@@ -131,7 +131,8 @@ function facts(facts) {
   put("alarm", noticed ? `Noticed after ${facts.alarm.after} steps${facts.alarm.why ? `: ${facts.alarm.why}` : ""}` : state.limits && !facts.status.startsWith("the detector") ? `Watching: ${state.limits[0]}` : facts.status);
   $("alarm").classList.toggle("on", Boolean(noticed));
   put("acting", about.method === "you" ? "You act: arrow keys." : facts.acting ? `In force: ${about.methods[facts.acting] || facts.acting}` : facts.why ? `The frozen agent acts: ${facts.why}` : "The trained agent acts as it was trained.");
-  put("rule", facts.rule || (facts.rules?.length ? facts.rules[0] : ""));
+  put("rule", facts.rule || facts.rules.join("\n"));
+  $("rule").classList.toggle("many", !facts.rule && facts.rules.length > 0);
   const share = state.overrides.reduce((a, b) => a + b, 0) / Math.max(1, state.overrides.length);
   const pane = frame.panes[1];
   const names = about.actions;

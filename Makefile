@@ -3,11 +3,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test test-all test-loaded attack bench lint docs clean
+.PHONY: demo play test test-all test-loaded attack bench lint docs clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo      a CartPole experiment: table, picture, page (minutes)"
+	@echo "make play      the playground: a frozen and an adapting agent side by side in the browser"
 	@echo "make test      linters, types, import rules and all tests"
 	@echo "make test-all  the same, with the slow tests and the attack"
 	@echo "make test-loaded  the tests beside eight busy processes"
@@ -27,6 +28,9 @@ demo: $(READY)
 	  $(BIN)/napping run cartpole --agent $$agent --method $$method --trials 256 --seed 1 --out demo/$$agent-$$method > /dev/null || exit 1; \
 	done; done
 	$(BIN)/napping report demo/ppo-frozen demo/ppo-napping demo/dqn-frozen demo/dqn-napping --out demo
+
+play: $(READY)
+	$(BIN)/napping play
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -16,7 +16,7 @@ PAGES = [*(ROOT / name for name in FRONT), *sorted((ROOT / "docs").rglob("*.md")
 COMMAND = re.compile(r"(?:\$ )?((?:napping|make) .+|python (?:benchmarks|tests)/.+)")
 MENTION = re.compile(
     rf"\bnapping (?:{'|'.join({name.split()[0] for name in COMMANDS})})\b"
-    r"|\bmake (?:demo|test|test-all|bench|lint|docs|clean)\b"
+    r"|\bmake (?:demo|play|test|test-all|bench|lint|docs|clean)\b"
     r"|\bpython (?:benchmarks|tests)/\w+"
 )
 """A command anywhere in the text of a page, whether the parser finds it or not."""

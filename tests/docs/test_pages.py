@@ -36,6 +36,8 @@ NOT_RUN = {
     r"napping report served/run": "reads what agents played on the server; tests/cli/test_birds.py does",
     r"napping birds external .*": "starts a program that is not here; tests/domains/angrybirds/server starts agents",
     r"napping birds play(?!.*--headless).*": "opens a window; tests/cli/test_birds.py plays in one",
+    r"napping play.*": "serves until it is stopped; tests/play/test_browser.py opens it",
+    r"napping record .*docs/.*": "overwrites a picture of the docs",
     r"napping birds levels docs/.*": "overwrites a picture of the docs",
     r"python benchmarks/before_after.py .*": "checks out and measures an earlier commit",
     r"python benchmarks/ray_overhead.py": "starts Ray clusters",

@@ -31,6 +31,7 @@ COMMANDS = {
     "claims": "Check the paper's quantitative claims against your runs.",
     "export": "Convert a run to SB3's Monitor files, WSU's columns or TensorBoard.",
     "play": "Watch a frozen and an adapting agent side by side in the browser, and change the world under them.",
+    "record": "Film a frozen and an adapting agent side by side while the world changes.",
     "train": "Train an agent in any gymnasium environment, or a shipped one from its recipe.",
     "bench": "Measure the speed of the engine and the learners.",
     "birds serve": "Serve agents that speak the Science Birds protocol.",

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nappingrl.agents import load as load_agent
-from nappingrl.agents.base import check_fit
+from nappingrl.agents.base import Agent, check_fit
 from nappingrl.agents.zoo import agent_names
 from nappingrl.errors import check_name
 from nappingrl.play.commands import Begin
@@ -46,10 +46,11 @@ class Choices:
         agent = self.agent if domain == self.domain and name == self.own_name else name
         return MatchSpec(domain, agent, begin.method, begin.seed, begin.changes)
 
-    def check(self) -> None:
-        """Raise in one line where the domain, the agent or the method does not exist, or one does not fit another."""
-        world = World(self.domain)
-        agent = load_agent(self.agent or world.plain.defaults.agent, self.domain)
+    def check(self, novelty: str = "") -> tuple[World, Agent]:
+        """World and agent; raise in one line where one of them does not exist, or does not fit another."""
+        world = World(self.domain, novelty)
+        agent = load_agent(self.agent or world.default_agent, self.domain)
         check_fit(agent, world.plain)
         if self.method:
             check_name("method", self.method, method_names(world, agent))
+        return world, agent

@@ -39,7 +39,7 @@ def as_python(match: Match) -> str:
 def as_query(match: Match, own_name: str = "") -> str:
     """The query of a link that restores domain, agent, method, seed and parameters; without token and paths."""
     spec = match.spec
-    agent = own_name or spec.agent or match.world.plain.defaults.agent
+    agent = own_name or spec.agent or match.world.default_agent
     values = {"domain": spec.domain, "agent": agent, "method": spec.method, "seed": spec.seed}
     return urlencode(values | {f"p.{name}": f"{value:.12g}" for name, value in match.changes.items()})
 
@@ -47,7 +47,7 @@ def as_query(match: Match, own_name: str = "") -> str:
 def _options(match: Match) -> dict[str, str | int]:
     spec = match.spec
     return {
-        "agent": spec.agent or match.world.plain.defaults.agent,
+        "agent": spec.agent or match.world.default_agent,
         "method": "frozen" if spec.method == YOU else spec.method,
         "novelty": match.world.text(match.changes),
         "protocol": f"{spec.n_before}+{N_AFTER}",

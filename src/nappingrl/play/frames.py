@@ -12,9 +12,9 @@ from nappingrl.explain import explained, summarise_principles
 from nappingrl.play.choices import Choices
 from nappingrl.play.copies import as_command, as_python, as_query
 from nappingrl.play.embedding import EmbeddingMap
-from nappingrl.play.match import YOU, Match, method_names
+from nappingrl.play.match import Match, method_names, title_of
 from nappingrl.play.pane import ROW, Pane
-from nappingrl.registry import domains, methods
+from nappingrl.registry import domains
 
 SLOW = 12
 """Frames between two looks at what changes slowly: rules, regions, contexts."""
@@ -56,10 +56,10 @@ class Frames:
             "domains": {
                 name: domains.entry(name).title if name in domains else name for name in choices.domain_names()
             },
-            "agent": self._own_name or spec.agent or domain.defaults.agent,
+            "agent": self._own_name or spec.agent or world.default_agent,
             "agents": choices.agents_of(spec.domain),
             "method": spec.method,
-            "methods": {name: _title(name) for name in method_names(world, match.agent)},
+            "methods": {name: title_of(name) for name in method_names(world, match.agent)},
             "seed": spec.seed,
             "sliders": [asdict(slider) for slider in world.sliders],
             "switches": [asdict(switch) for switch in world.switches],
@@ -182,10 +182,6 @@ def _number(value: float | None) -> float | None:
 
 def _domain_title(name: str) -> str:
     return str(domains.entry(name).title) if name in domains else name
-
-
-def _title(method: str) -> str:
-    return "You (arrow keys)" if method == YOU else str(methods.entry(method).title)
 
 
 def _jpeg(sketch: Sketch) -> str:

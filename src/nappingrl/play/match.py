@@ -45,7 +45,7 @@ class Match:
         check_whole("seed", spec.seed, 0, MAX_SEED)
         self.world = world if world is not None else World(spec.domain)
         domain = self.world.domain
-        self.agent = agent if agent is not None else load_agent(spec.agent or domain.defaults.agent, spec.domain)
+        self.agent = agent if agent is not None else load_agent(spec.agent or self.world.default_agent, spec.domain)
         check_fit(self.agent, domain)
         check_name("method", spec.method, method_names(self.world, self.agent))
         self.spec = replace(spec, changes=self.world.check(spec.changes))
@@ -155,3 +155,8 @@ def default_method(world: World, agent: Agent) -> str:
     if not names:
         raise BadSpecError(f"no method of the playground fits {world.domain.name}")
     return "auto" if "auto" in names else names[0]
+
+
+def title_of(method: str) -> str:
+    """What a method is called on the page."""
+    return "You (arrow keys)" if method == YOU else str(methods.entry(method).title)

@@ -79,7 +79,7 @@ class Session:
         world = self._world if is_same and self._world is not None else World(spec.domain)
         agent = self.match.agent if is_same and self.match.spec.agent == spec.agent else None
         if not spec.method:
-            agent = agent or load_agent(spec.agent or world.plain.defaults.agent, spec.domain)
+            agent = agent or load_agent(spec.agent or world.default_agent, spec.domain)
             offered = method_names(world, agent)
             method = self.choices.method if self.choices.method in offered else default_method(world, agent)
             spec = replace(spec, method=method)
@@ -99,7 +99,7 @@ class Session:
         spec, pane = self.match.spec, self.match.adapting
         if spec.method == YOU or not methods.get(spec.method).can_be_saved:
             raise BadSpecError(f"method '{spec.method}' learns nothing that can be saved")
-        model = spec.agent or self.match.world.plain.defaults.agent
+        model = spec.agent or self.match.world.default_agent
         saved = NappingAgent(model, domain=spec.domain, method=spec.method, detector=pane.spec.detector)
         saved.adaptation.restore(pane.adaptation.state())
         with tempfile.TemporaryDirectory() as folder:

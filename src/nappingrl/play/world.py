@@ -6,6 +6,7 @@ from math import inf, isfinite
 
 import numpy as np
 
+from nappingrl.agents.zoo import agent_names
 from nappingrl.domains import find_domain
 from nappingrl.domains.base import check_parameters
 from nappingrl.domains.from_env import DrawnGymnasiumDomain, GymnasiumDomain, default_novelties
@@ -13,13 +14,14 @@ from nappingrl.domains.transformed import with_transforms
 from nappingrl.errors import BadSpecError
 from nappingrl.novelties.description import read_description
 from nappingrl.novelties.novelty import Novelty
-from nappingrl.novelties.terms import REMAP, TERMS, limits_of, say, split_name
+from nappingrl.novelties.terms import REMAP, TERMS, limits_of, neutral_of, say, split_name, transforms_of
 from nappingrl.types import DomainSpec
 
 LOG_RATIO = 20.0
 """A positive range whose ends differ by this factor gets a logarithmic slider."""
 SWITCHES = {
     REMAP: ("reversed controls", "every action does what its opposite did"),
+    "action-scale": ("reversed controls", "every action is multiplied by -1"),
     "obs-noise": ("noisy sensors", "noise of a tenth of each sensor's range"),
     "action-delay": ("late controls", "actions take effect three steps late"),
 }
@@ -57,25 +59,34 @@ class Switch:
 class World:
     """A domain as the playground uses it, and everything that can be changed in it."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, novelty: str = "") -> None:
+        """`novelty`: a description whose changes of actions and observations are to be possible too."""
         self.plain = _with_constants(find_domain(name))
         """The domain without changes of actions and observations: what an oracle knows."""
         self._subject = replace(self.plain, constants=self.plain.parameters)
         self.switches = tuple(self._read_switches())
-        neutral = {flat: _neutral(flat) for switch in self.switches for flat in switch.values}
+        flats = [flat for switch in self.switches for flat in switch.values]
+        texts = [*(default_novelties(self._subject, self.plain.scale).values() if self.switches else ()), novelty]
+        for text in texts:
+            flats += read_description(text, self._subject).ranges if "=" in text else ()
+        neutral = transforms_of({flat: neutral_of(flat, self._subject) for flat in flats})
         self.domain = with_transforms(self.plain, neutral)
         self.sliders = tuple(self._read_sliders())
         self.novelties: dict[str, Novelty] = dict(self.plain.novelties)
         self.is_live = self.plain.action_mask is None
         """Whether changes take effect within an episode; Angry Birds changes with the next level."""
 
+    @property
+    def default_agent(self) -> str:
+        """The agent that plays unless another is named; empty: none is shipped."""
+        return self.plain.defaults.agent or next(iter(agent_names(self.plain.name)), "")
+
     def _read_switches(self) -> list[Switch]:
         domain = self._subject
         if domain.action_mask is not None or domain.observation_low.ndim != 1:
             return []
-        texts = default_novelties(domain, domain.scale)
-        texts = {name: text for name, text in texts.items() if name in SWITCHES and (name != REMAP or domain.n_actions)}
         switches = []
+        texts = {name: text for name, text in default_novelties(domain, domain.scale).items() if name in SWITCHES}
         for name, text in texts.items():
             ranges = read_description(text, domain).ranges
             values = {
@@ -111,7 +122,11 @@ class World:
 
     def draw(self, name: str, rng: np.random.Generator) -> dict[str, float]:
         """The numbers that a draw of a novelty changes; an empty name: the domain's default one."""
-        novelty = self.plain.novelty(name or self.plain.defaults.novelty)
+        if "=" in name:
+            description = read_description(name, self._subject)
+            novelty = Novelty(name, description.ranges, whole=description.whole(self._subject))
+        else:
+            novelty = self.plain.novelty(name or self.plain.defaults.novelty)
         if any(flat not in self.domain.parameters for flat in novelty.ranges):
             raise BadSpecError(f"novelty '{novelty.name}' cannot be applied in the playground; use napping run")
         sampled = novelty.sample(rng, self.domain.parameters)
@@ -146,11 +161,6 @@ def _with_constants(domain: DomainSpec) -> DomainSpec:
         return domain
     constants = {name: float(value) for name, value in domain.constants.items() if isfinite(float(value))}
     return replace(domain, parameters=constants, simulator=DrawnGymnasiumDomain)
-
-
-def _neutral(flat: str) -> float:
-    name, entry = split_name(flat)
-    return float(entry or 0) if name == REMAP else TERMS[name].neutral
 
 
 def _widened(low: float, high: float) -> tuple[float, float]:

@@ -40,23 +40,26 @@ class Recorder(Protocol):
         """Write the file; returns its length in seconds."""
 
 
-def make_recorder(path: Path) -> Recorder:
-    """The recorder for a file, by its suffix."""
-    recorders: dict[str, Callable[[Path], Recorder]] = {".gif": GifRecorder, ".mp4": VideoRecorder}
+def make_recorder(path: Path, frames_per_second: int = FRAMES_PER_SECOND, every: int = EVERY) -> Recorder:
+    """The recorder for a file, by its suffix; a GIF keeps one of `every` frames."""
+    recorders: dict[str, Callable[[], Recorder]] = {
+        ".gif": lambda: GifRecorder(path, frames_per_second, every),
+        ".mp4": lambda: VideoRecorder(path, frames_per_second),
+    }
     if path.suffix.lower() not in recorders:
-        raise BadSpecError(f"--record '{path}' ends with '{path.suffix}'; allowed: .gif, .mp4")
+        raise BadSpecError(f"film '{path}' ends with '{path.suffix}'; allowed: .gif, .mp4")
     if not path.parent.is_dir():
-        raise BadSpecError(f"--record '{path}': there is no folder '{path.parent}'; make it first")
+        raise BadSpecError(f"film '{path}': there is no folder '{path.parent}'; make it first")
     if path.is_dir():
-        raise BadSpecError(f"--record '{path}' is a folder; give the name of a file")
-    return recorders[path.suffix.lower()](path)
+        raise BadSpecError(f"film '{path}' is a folder; give the name of a file")
+    return recorders[path.suffix.lower()]()
 
 
 class GifRecorder:
     """An animated GIF; repeated frames are stored once, and frames beyond `MOST_FRAMES` are dropped."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, frames_per_second: int = FRAMES_PER_SECOND, every: int = EVERY) -> None:
+        self._path, self._frame_ms, self._every = path, 1000 * every // frames_per_second, every
         self._n_offered = 0
         self._shape: tuple[int, ...] = ()
         self._frames: list[bytes] = []
@@ -72,7 +75,7 @@ class GifRecorder:
     def add(self, draw: DrawFrame) -> None:
         """Add a frame."""
         self._n_offered += 1
-        if self._n_offered % EVERY != 1:
+        if (self._n_offered - 1) % self._every:
             return
         frame = draw()
         if self._last is not None and np.array_equal(frame, self._last):
@@ -88,12 +91,11 @@ class GifRecorder:
             return 0.0
         colours = self._colours()
         images = [self._image(i).quantize(palette=colours, dither=Image.Dither.NONE) for i in range(len(self._frames))]
-        frame_ms = 1000 * EVERY // FRAMES_PER_SECOND
-        durations = [frame_ms * repeats for repeats in self._repeats]
+        durations = [self._frame_ms * repeats for repeats in self._repeats]
         try:
             images[0].save(self._path, save_all=True, append_images=images[1:], duration=durations, loop=0)
         except OSError as error:
-            raise BadSpecError(f"--record '{self._path}' cannot be written ({error.strerror})") from error
+            raise BadSpecError(f"film '{self._path}' cannot be written ({error.strerror})") from error
         return sum(durations) / 1000
 
     def _colours(self) -> Image.Image:
@@ -113,7 +115,8 @@ class GifRecorder:
 class VideoRecorder:
     """An MP4; raw frames are piped to ffmpeg."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, frames_per_second: int = FRAMES_PER_SECOND) -> None:
+        self._frames_per_second = frames_per_second
         program = shutil.which(FFMPEG)
         if program is None:
             raise MissingExtraError(f"an .mp4 needs the program {FFMPEG}, which is not on the PATH; record a .gif")
@@ -144,13 +147,13 @@ class VideoRecorder:
             self._process.communicate()
             if self._process.returncode:
                 raise self._failed()
-        return self._n_frames / FRAMES_PER_SECOND
+        return self._n_frames / self._frames_per_second
 
     def _failed(self) -> BadSpecError:
         assert self._process is not None
-        return BadSpecError(f"--record '{self._path}': {FFMPEG} ended with status {self._process.wait()}")
+        return BadSpecError(f"film '{self._path}': {FFMPEG} ended with status {self._process.wait()}")
 
     def _command(self, frame: Frame) -> Sequence[str]:
         size = f"{frame.shape[1]}x{frame.shape[0]}"
-        taken = ("-f", "rawvideo", "-pix_fmt", "rgb24", "-s", size, "-r", str(FRAMES_PER_SECOND), "-i", "-")
+        taken = ("-f", "rawvideo", "-pix_fmt", "rgb24", "-s", size, "-r", str(self._frames_per_second), "-i", "-")
         return (self._program, "-y", "-loglevel", "error", *taken, "-pix_fmt", "yuv420p", str(self._path.absolute()))

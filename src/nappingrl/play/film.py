@@ -1,0 +1,126 @@
+"""A match as a film: both panes side by side, drawn with Pillow, without a browser."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
+
+from nappingrl.domains.angrybirds.play.record import make_recorder
+from nappingrl.domains.canvas import SIZE, Sketch
+from nappingrl.play.match import Match, title_of
+from nappingrl.play.pane import Pane
+
+Colour = tuple[int, int, int]
+FRAMES_PER_SECOND = 25
+OVER = 2
+"""Pictures are drawn this many times as large, then reduced: smooth edges."""
+HEAD, FOOT, GAP = 34, 56, 12
+SHOWN_RETURNS = 6
+COLOURS: dict[str, Colour] = {
+    "page": (244, 246, 248), "card": (255, 255, 255), "text": (24, 33, 44), "muted": (86, 98, 114),
+    "frozen": (194, 65, 12), "adapting": (3, 105, 161), "alert": (180, 83, 9),
+    "sky": (248, 250, 252), "ground": (100, 116, 139), "body": (30, 58, 95), "part": (217, 119, 6),
+    "joint": (107, 114, 128), "goal": (21, 128, 61), "pavement": (213, 218, 225), "car": (185, 28, 28),
+    "player": (22, 163, 74),
+}  # fmt: skip
+"""The light theme of the page."""
+
+
+class Film:
+    """Draws the frames of a match; `width` is that of the picture."""
+
+    def __init__(self, match: Match, width: int = 720) -> None:
+        self._match, self._width = match, width
+        self._pane_width = (width - 3 * GAP) // 2
+        self._pane_height = self._pane_width * SIZE[1] // SIZE[0]
+        self.size = width, HEAD + self._pane_height + FOOT + 2 * GAP
+
+    def frame(self) -> NDArray[np.uint8]:
+        """The picture of now, (height, width, 3)."""
+        picture = Image.new("RGB", (self.size[0] * OVER, self.size[1] * OVER), COLOURS["page"])
+        pen = ImageDraw.Draw(picture)
+        titles = ("Frozen agent", f"The same agent with {title_of(self._match.spec.method)}")
+        for i, (pane, title, colour) in enumerate(zip(self._match.panes, titles, ("frozen", "adapting"), strict=True)):
+            left = GAP + i * (self._pane_width + GAP)
+            self._draw_pane(picture, pen, pane, left, title, colour)
+        words = self._match.describe_world(self._match.worlds.index(self._match.changes))
+        self._write(pen, (GAP, self.size[1] - 24), f"World: {words}", "alert" if self._match.changes else "muted", 13)
+        return np.asarray(picture.resize(self.size, Image.Resampling.LANCZOS))
+
+    def _draw_pane(
+        self, picture: Image.Image, pen: ImageDraw.ImageDraw, pane: Pane, left: int, title: str, colour: str
+    ) -> None:
+        width, height, top = self._pane_width, self._pane_height, GAP
+        box = [OVER * value for value in (left, top, left + width, top + HEAD + height)]
+        pen.rounded_rectangle(box, 8 * OVER, COLOURS["card"])
+        pen.rectangle((box[0] + 8 * OVER, box[1], box[2] - 8 * OVER, box[1] + 3 * OVER), COLOURS[colour])
+        self._write(pen, (left + 10, top + 10), title, "text", 14)
+        self._write(pen, (left + width - 10, top + 9), f"return {pane.total:g}", colour, 15, anchor="ra")
+        picture.paste(self._paint(pane.sketch()), (OVER * left, OVER * (top + HEAD)))
+        latest = [f"{episode.total:g}" for episode in pane.episodes if episode.number >= 0][-SHOWN_RETURNS:]
+        said = f"returns so far: {', '.join(latest)}" if latest else "first episode"
+        self._write(pen, (left + 2, top + HEAD + height + 7), said, "muted", 12)
+        is_noticed = pane is self._match.adapting and pane.alarms and pane.adaptation.contexts[0]
+        alarm = pane.alarms[-1] if is_noticed else None
+        if alarm is not None:
+            rule = pane.status.rule[:40]
+            noticed = f"noticed after {alarm.after} steps" + (f"; {rule}" if rule else "")
+            self._write(pen, (left + width - 8, top + HEAD + 6), noticed, "alert", 13, anchor="ra")
+
+    def _paint(self, sketch: Sketch) -> Image.Image:
+        """The drawing of a domain, or the picture of an environment."""
+        size = self._pane_width * OVER, self._pane_height * OVER
+        picture = Image.new("RGB", size, COLOURS["sky"])
+        if sketch.picture is not None:
+            image = Image.fromarray(sketch.picture)
+            share = min(size[0] / image.width, size[1] / image.height)
+            image = image.resize((round(image.width * share), round(image.height * share)))
+            picture.paste(image, ((size[0] - image.width) // 2, (size[1] - image.height) // 2))
+            return picture
+        pen, scale = ImageDraw.Draw(picture), size[0] / SIZE[0]
+        for kind, colour, *rest in sketch.shapes:
+            fill = COLOURS.get(colour, COLOURS["muted"])
+            if kind == "polygon":
+                pen.polygon([(x * scale, y * scale) for x, y in rest[0]], fill)
+            elif kind == "line":
+                (a, b), (c, d), width = rest
+                pen.line((a * scale, b * scale, c * scale, d * scale), fill, max(1, round(width * scale)))
+            else:
+                (x, y), radius = rest
+                box = (x - radius, y - radius, x + radius, y + radius)
+                pen.ellipse([value * scale for value in box], fill)
+        return picture
+
+    def _write(
+        self, pen: ImageDraw.ImageDraw, at: tuple[int, int], text: str, colour: str, size: int, anchor: str = "la"
+    ) -> None:
+        font = ImageFont.load_default(size * OVER)
+        room = (self._width - 2 * GAP) * OVER
+        while text and pen.textlength(text, font) > room:
+            text = text[:-2].rstrip(".") + "."
+        pen.text((at[0] * OVER, at[1] * OVER), text, COLOURS[colour], font, anchor=anchor)
+
+
+def steps_of_frames(match: Match, seconds: float, speed: float) -> Iterator[int]:
+    """How many steps precede each frame of a film, so that the world runs at its own pace times `speed`."""
+    per_frame, done = match.world.domain.frames_per_second * speed / FRAMES_PER_SECOND, 0
+    for i in range(round(seconds * FRAMES_PER_SECOND)):
+        due = int((i + 1) * per_frame)
+        yield due - done
+        done = due
+
+
+def record(
+    match: Match, path: Path, changes: dict[str, float], seconds: float, change_at: float, speed: float, width: int
+) -> float:
+    """Film a match in which the world changes after `change_at` seconds; returns the length of the film in seconds."""
+    film, recorder = Film(match, width), make_recorder(path, FRAMES_PER_SECOND, every=1)
+    for i, n_steps in enumerate(steps_of_frames(match, seconds, speed)):
+        if i == round(change_at * FRAMES_PER_SECOND):
+            match.change_world(changes)
+        for _ in range(n_steps):
+            match.step()
+        recorder.add(film.frame)
+    return recorder.close()

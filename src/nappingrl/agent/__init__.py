@@ -23,7 +23,7 @@ from nappingrl.agents.observing import ObservingWrapper
 from nappingrl.detectors import Detector
 from nappingrl.domains import find_domain
 from nappingrl.errors import BadObservationError, BadSpecError
-from nappingrl.explain import ReadableRule, summarise_principles
+from nappingrl.explain import EVERYWHERE, ReadableRule, summarise_principles
 from nappingrl.methods.base import Method
 from nappingrl.score import Eval, Score, as_score
 from nappingrl.types import Decision, DomainSpec, Rows, Transition
@@ -301,8 +301,11 @@ class NappingAgent:
         self.journal.discard_episode(env)
 
     def explain(self, env: int = 0) -> list[ReadableRule]:
-        """The principles learned so far as readable rules, the most visited first."""
-        table = self.method.table(env)
+        """The principles learned so far as disjoint rules, the most visited first; a single policy is one rule."""
+        table, policy = self.method.table(env), self.method.describe(env)
+        if policy:
+            visits = int(table["visits"].sum()) if table else 0
+            return [ReadableRule(EVERYWHERE, "", (policy,), 1, visits, float(table["best"].mean()) if table else 0.0)]
         if not table:
             return []
         actions = self.domain.action_names or [f"action {a}" for a in range(self.agent.n_actions)]

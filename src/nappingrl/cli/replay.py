@@ -57,8 +57,8 @@ class Replay:
         print(f"trial {trial.id}: {'the same rows as stored' if trial.is_same else 'OTHER ROWS THAN STORED'}")
         print("returns:", " ".join(f"{value:g}" for value in returns))
         if trial.description:
-            print(f"rule in force: {trial.description}")
-        shown = rules[: self.rules]
+            print(f"  everywhere: {trial.description}")
+        shown = [] if trial.description else rules[: self.rules]
         for rule in shown:
             print(f"  {rule}")
         if shown:

@@ -82,6 +82,24 @@ def test_only_a_grounding_that_changes_nothing_is_the_identity() -> None:
         assert other.is_same(other)
 
 
+def test_the_signature_of_a_grounding_holds_no_estimated_numbers() -> None:
+    sensors = SensorMap.identity(2).with_entry(1, 1.0, 0.3)
+    actions = ContinuousMap.identity(2).with_dimension(0, -0.52, 0.1)
+    grounding = Grounding(sensors, actions)
+    refined = Grounding(sensors.with_entry(1, 1.0, 0.31), actions.with_dimension(0, -0.51, 0.2))
+    assert grounding.signature == refined.signature
+    others = [
+        Grounding(sensors, actions, 1),
+        Grounding(sensors, actions.with_dimension(0, 0.52, 0.1)),
+        Grounding(sensors.with_entry(0, 1.0, 0.3), actions),
+        Grounding(sensors.negated(1), actions),
+        Grounding(sensors.swapped(0, 1), actions),
+        Grounding(sensors, DiscreteMap.of(np.array([0, 1]))),
+        Grounding(sensors, DiscreteMap.of(np.array([1, 0]))),
+    ]
+    assert len({grounding.signature, *(other.signature for other in others)}) == 1 + len(others)
+
+
 def test_maps_that_cannot_be_inverted_are_refused_when_they_come_from_a_file() -> None:
     with pytest.raises(ValueError, match="same source"):
         SensorMap(np.zeros(2, np.int64), np.ones(2), np.zeros(2)).check({})

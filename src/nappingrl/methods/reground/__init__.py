@@ -154,6 +154,11 @@ class Reground(Method):
         return "" if grounding is None else describe(grounding, self.domain)
 
     @override
+    def signature(self, row: int) -> str:
+        grounding = self.trials[row].grounding
+        return "" if grounding is None else grounding.signature
+
+    @override
     def status(self, row: int) -> str:
         trial = self.trials[row]
         return trial.why_not if trial.grounding is not None and trial.grounding.is_identity else ""

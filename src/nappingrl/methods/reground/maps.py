@@ -194,6 +194,14 @@ class Grounding:
         """Whether nothing has to be translated."""
         return self.sensors.is_identity and self.actions.is_identity and not self.delay
 
+    @property
+    def signature(self) -> str:
+        """Everything but the estimated numbers: groundings with the same one are the same hypothesis."""
+        sensors, actions = self.sensors, self.actions
+        parts = [sensors.source, np.sign(sensors.gain), np.abs(sensors.gain) != 1, sensors.shift != 0]
+        parts += [actions.acts_as] if isinstance(actions, DiscreteMap) else [actions.source, np.sign(actions.gain)]
+        return f"{self.delay} {[part.astype(int).tolist() for part in parts]}"
+
     def is_same(self, other: "Grounding") -> bool:
         """Whether it translates in exactly the same way."""
         return self.delay == other.delay and all(

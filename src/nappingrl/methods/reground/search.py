@@ -71,7 +71,7 @@ class Search:
         if found.is_identity and current.is_identity:
             return Finding(identity, self._why_not, self._probe(found), self._tentative)
         lengths = judge.lengths([found, current])
-        margin = MIN_CORRECTION if _is_like(found, current) else MIN_LEAD
+        margin = MIN_CORRECTION if found.signature == current.signature else MIN_LEAD
         if not current.is_identity and lengths[1] <= lengths[0] + margin and self._still_holds(current):
             found = current
         if found.is_identity:
@@ -208,16 +208,3 @@ def _n_action_parameters(grounding: Grounding) -> int:
 
 def _n_parameters(grounding: Grounding) -> int:
     return grounding.sensors.n_parameters + _n_action_parameters(grounding)
-
-
-def _is_like(a: Grounding, b: Grounding) -> bool:
-    """Whether two groundings differ in estimated numbers only."""
-    if a.delay != b.delay or not np.array_equal(a.sensors.source, b.sensors.source):
-        return False
-    pairs = [(np.sign(a.sensors.gain), np.sign(b.sensors.gain)), (a.sensors.shift != 0, b.sensors.shift != 0)]
-    pairs.append((np.abs(a.sensors.gain) != 1, np.abs(b.sensors.gain) != 1))
-    if isinstance(a.actions, DiscreteMap) and isinstance(b.actions, DiscreteMap):
-        pairs.append((a.actions.acts_as, b.actions.acts_as))
-    if isinstance(a.actions, ContinuousMap) and isinstance(b.actions, ContinuousMap):
-        pairs += [(a.actions.source, b.actions.source), (np.sign(a.actions.gain), np.sign(b.actions.gain))]
-    return all(np.array_equal(x, y) for x, y in pairs)

@@ -16,6 +16,8 @@ MAX_BODY = 65_536
 """Bytes of a request or of a message on a WebSocket."""
 MAX_SOCKETS = 160
 """WebSockets that may be open: two for each tab."""
+GONE = "No response returned."
+"""What Starlette raises where a tab was closed before its answer was ready."""
 _HEADERS = [
     (b"content-security-policy",
      b"default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
@@ -48,13 +50,20 @@ class Gate:
         if refusal is not None:
             await _refuse(scope, receive, send, *refusal)
         elif scope["type"] == "http":
-            await self.app(scope, _limited(receive), self._with_headers(scope, send))
+            await self._pass(scope, receive, send)
         else:
             self._n_sockets += 1
             try:
                 await self.app(scope, receive, send)
             finally:
                 self._n_sockets -= 1
+
+    async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self.app(scope, _limited(receive), self._with_headers(scope, send))
+        except RuntimeError as error:
+            if str(error) != GONE:
+                raise
 
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
         """Status and reason of a refusal; None: it may pass."""

@@ -170,3 +170,25 @@ def test_mistakes_are_one_line(spec: MatchSpec, error: type[Exception]) -> None:
     with pytest.raises(error) as caught:
         Match(spec)
     assert "\n" not in str(caught.value)
+
+
+def test_a_shot_is_shown_as_it_happens_and_a_person_can_shoot() -> None:
+    match = Match(MatchSpec("angrybirds", "naive", YOU))
+    assert match.waits_for_you
+    assert match.advance() == []
+    match.adapting.release = (100.0, 350.0)
+    match.advance()
+    n_pictures = len(match.adapting.reel)
+    assert n_pictures > 20
+    assert match.frames_per_second == 25
+    first = match.adapting.sketch().picture
+    for _ in range(20):
+        match.advance()
+    later = match.adapting.sketch().picture
+    assert first is not None
+    assert later is not None
+    assert (first != later).any(), "the bird flies"
+    while match.adapting.reel or match.frozen.reel:
+        match.advance()
+    assert match.waits_for_you
+    assert match.adapting.step_number == 1 or match.adapting.episode == 1

@@ -1,7 +1,7 @@
 """The contract of a domain's simulator: n copies side by side, each with its own parameters."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING
@@ -24,6 +24,8 @@ class Domain(ABC):
     """
 
     spec: DomainSpec
+    reel_every: int = 0
+    """Ticks of a simulator between two drawings of `reel`; 0: none are kept."""
 
     def __init_subclass__(cls) -> None:
         if hasattr(cls, "spec"):
@@ -50,6 +52,10 @@ class Domain(ABC):
     def draw(self, row: int, canvas: "Canvas") -> None:
         """Draw one copy."""
         raise BadSpecError(f"domain '{self.spec.name}' cannot be drawn: its class {type(self).__name__} has no draw()")
+
+    def reel(self, row: int) -> "list[Callable[[Canvas], None]]":
+        """Drawings of what happened within the latest step, where a step takes long; empty: a step is one picture."""
+        return []
 
     def apply(self, rows: Rows, changes: Mapping[str, float] | None) -> None:
         """Set the parameters of these copies; those that `changes` does not name return to their defaults."""

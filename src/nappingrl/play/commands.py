@@ -79,6 +79,13 @@ class Act(Command, frozen=True):
     action: Annotated[int, msgspec.Meta(ge=0, lt=1000)]
 
 
+class Shoot(Command, frozen=True):
+    """Where a person lets the bird go, in pixels of the game's screen."""
+
+    x: Annotated[float, msgspec.Meta(ge=-2000, le=2000)]
+    y: Annotated[float, msgspec.Meta(ge=-2000, le=2000)]
+
+
 class Ack(Command, frozen=True):
     """The tab has shown a frame."""
 
@@ -89,7 +96,7 @@ class Save(Command, frozen=True):
     """Send the adapted agent as a file."""
 
 
-AnyCommand = Begin | Change | Novelty | World | Method | Pause | Step | Speed | Restart | Act | Ack | Save
+AnyCommand = Begin | Change | Novelty | World | Method | Pause | Step | Speed | Restart | Act | Shoot | Ack | Save
 _decoder = msgspec.json.Decoder(AnyCommand)
 
 

@@ -105,11 +105,11 @@ class Film:
 
 def steps_of_frames(match: Match, seconds: float, speed: float) -> Iterator[int]:
     """How many steps precede each frame of a film, so that the world runs at its own pace times `speed`."""
-    per_frame, done = match.world.domain.frames_per_second * speed / FRAMES_PER_SECOND, 0
-    for i in range(round(seconds * FRAMES_PER_SECOND)):
-        due = int((i + 1) * per_frame)
-        yield due - done
-        done = due
+    due = 0.0
+    for _ in range(round(seconds * FRAMES_PER_SECOND)):
+        due += match.frames_per_second * speed / FRAMES_PER_SECOND
+        yield int(due)
+        due -= int(due)
 
 
 def record(
@@ -121,6 +121,6 @@ def record(
         if i == round(change_at * FRAMES_PER_SECOND):
             match.change_world(changes)
         for _ in range(n_steps):
-            match.step()
+            match.advance()
         recorder.add(film.frame)
     return recorder.close()

@@ -9,17 +9,21 @@ from nappingrl.adaptation import ENDLESS_OPTIONS, AdaptationSpec
 from nappingrl.agents import load as load_agent
 from nappingrl.agents.base import Agent, check_fit
 from nappingrl.errors import BadSpecError, check_name, check_whole
-from nappingrl.play.pane import Episode, Pane
+from nappingrl.play.pane import Episode, Pane, Slingshot
 from nappingrl.play.world import World
-from nappingrl.registry import methods
+from nappingrl.registry import domains, methods
 from nappingrl.trials.limits import MAX_SEED
 from nappingrl.trials.spec import RunSpec, TrialSpec
 from nappingrl.types import Floats
 
 YOU = "you"
 """The method that is a person at the keyboard."""
-N_BEFORE = 20
+N_BEFORE, N_BEFORE_SLOW = 20, 1
 """Episodes in the unchanged world before the match: detectors calibrate on them."""
+SLOW_COST = 50.0
+"""Domains that cost this much more than CartPole are slow."""
+REEL_FRAMES = 25
+"""Pictures a second of a step that takes long."""
 MAX_WORLDS = 24
 """Worlds that are remembered for coming back."""
 
@@ -35,7 +39,8 @@ class MatchSpec:
     seed: int = 0
     changes: Mapping[str, float] = field(default_factory=dict)
     """Parameters that differ from the trained ones from the first episode on."""
-    n_before: int = N_BEFORE
+    n_before: int = -1
+    """Episodes in the unchanged world before the match; -1: as many as detectors need, few where they take long."""
 
 
 class Match:
@@ -48,7 +53,9 @@ class Match:
         self.agent = agent if agent is not None else load_agent(spec.agent or self.world.default_agent, spec.domain)
         check_fit(self.agent, domain)
         check_name("method", spec.method, method_names(self.world, self.agent))
-        self.spec = replace(spec, changes=self.world.check(spec.changes))
+        is_slow = spec.domain in domains and domains.entry(spec.domain).cost >= SLOW_COST
+        n_before = spec.n_before if spec.n_before >= 0 else N_BEFORE_SLOW if is_slow else N_BEFORE
+        self.spec = spec = replace(spec, changes=self.world.check(spec.changes), n_before=n_before)
         self.novelty = self.world.text(self.spec.changes)
         """The changes of the spec, as `--novelty` takes them."""
         trial = TrialSpec(RunSpec(spec.domain, seed=spec.seed), self.novelty, 0)
@@ -70,6 +77,8 @@ class Match:
         while self.adapting.episode < 0:
             self.adapting.step()
         self.adapting.alarms.clear()
+        for pane in self.panes:
+            pane.keep_reels()
         if self.spec.changes:
             self.change_world(self.spec.changes)
 
@@ -90,6 +99,24 @@ class Match:
     def panes(self) -> tuple[Pane, Pane]:
         """Frozen and adapting, as they are shown."""
         return self.frozen, self.adapting
+
+    @property
+    def waits_for_you(self) -> bool:
+        """Whether nothing happens before a person shoots."""
+        return self.spec.method == YOU and isinstance(self.adapting.domain, Slingshot) and not self.adapting.release
+
+    @property
+    def frames_per_second(self) -> float:
+        """Pictures a second at the world's own pace."""
+        return REEL_FRAMES if any(pane.reel for pane in self.panes) else self.world.domain.frames_per_second
+
+    def advance(self) -> list[Episode]:
+        """Show what is left of a step that takes long, else make the next one."""
+        if any(pane.reel for pane in self.panes):
+            for pane in self.panes:
+                del pane.reel[:1]
+            return []
+        return [] if self.waits_for_you else self.step()
 
     def step(self) -> list[Episode]:
         """One step of everyone; returns the episodes of the shown panes that ended."""
@@ -138,7 +165,7 @@ class Match:
 def method_names(world: World, agent: Agent) -> list[str]:
     """The methods that a match offers for this agent."""
     if agent.is_stateful:
-        return ["frozen"]
+        return ["frozen", YOU]
     offered = ["auto", "napping", "napping-ucb", "foresight", "reground", "oracle", "frozen"]
     if world.plain.observation_low.ndim != 1 or world.plain.action_mask is not None:
         offered = ["napping", "napping-ucb", "oracle", "frozen"]

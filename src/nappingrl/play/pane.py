@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -9,13 +10,24 @@ from nappingrl.adaptation import Adaptation, AdaptationSpec
 from nappingrl.agent.status import Journal, Status
 from nappingrl.agents.base import Agent
 from nappingrl.detectors.base import Gauge
-from nappingrl.domains.canvas import Sketch
+from nappingrl.domains.canvas import Canvas, Sketch
 from nappingrl.play.world import World
-from nappingrl.types import Actions, Decision, Floats, Transition
+from nappingrl.types import Actions, Decision, Flags, Floats, Point, Transition
 
 ROW = np.zeros(1, np.int64)
+REEL_EVERY = 3
+"""Ticks of a simulator per picture."""
 Draws = Callable[[int], Floats]
 """The uniform numbers (1, n_reset_draws) from which an episode begins."""
+
+
+@runtime_checkable
+class Slingshot(Protocol):
+    """A domain in which a person can shoot."""
+
+    def shoot(self, row: int, release: Point, tap_ms: int = 0) -> tuple[float, bool]:
+        """One shot: draw the bird to a point of the screen; reward, and whether it is over."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +63,8 @@ class Pane:
         self.adaptation: Adaptation = spec.build(agent, world.plain if spec.method == "oracle" else world.domain, 1)
         self.journal = Journal(self.adaptation)
         self.domain = world.domain.make(1)
+        self.reel: list[Callable[[Canvas], None]] = []
+        """What is still to be shown of the latest step, where a step takes long."""
         self._draws, self._n_before = draws, n_before
         self.world_number = 0
         self._changes: dict[str, float] = {}
@@ -60,6 +74,8 @@ class Pane:
         self.gauge: Gauge | None = None
         self.human: int | None = None
         """The action that a person gives instead of the method; None: the method acts."""
+        self.release: Point | None = None
+        """Where a person lets the bird go at the next step, on the screen."""
         self.wanted: Decision | None = None
         """What the trained agent wanted at the latest step, for what it observed there."""
         self.executed: Actions | None = None
@@ -104,7 +120,7 @@ class Pane:
         actions, decision = adaptation.act(ROW, self.observations)
         if self.human is not None:
             actions = np.full_like(decision.actions, self.human)
-        rewards, terminated = domain.step(ROW, actions)
+        rewards, terminated = self._step_domain(actions)
         following = domain.observe(ROW)
         self.step_number += 1
         self.since_change += 1
@@ -119,6 +135,21 @@ class Pane:
         self.observations = following
         self.total += float(rewards[0])
         return self._end_episode() if terminated[0] or truncated[0] else None
+
+    def _step_domain(self, actions: Actions) -> tuple[Floats, Flags]:
+        if self.release is not None and isinstance(self.domain, Slingshot):
+            reward, is_over = self.domain.shoot(0, self.release)
+            self.release = None
+            rewards, terminated = np.array([reward]), np.array([is_over])
+        else:
+            rewards, terminated = self.domain.step(ROW, actions)
+        self.reel = self.domain.reel(0)
+        return rewards, terminated
+
+    def keep_reels(self) -> None:
+        """From now on, show steps that take long as they happen."""
+        self.domain.reel_every = REEL_EVERY
+        self.reel = []
 
     def _end_episode(self) -> Episode:
         is_detected = bool(self.adaptation.contexts[0])
@@ -151,5 +182,8 @@ class Pane:
     def sketch(self) -> Sketch:
         """A drawing of the world now."""
         sketch = Sketch()
-        self.domain.draw(0, sketch)
+        if self.reel:
+            self.reel[0](sketch)
+        else:
+            self.domain.draw(0, sketch)
         return sketch

@@ -28,6 +28,10 @@ from nappingrl.play.workers import MAX_WORKERS, Worker, Workers
 
 STATIC = Path(__file__).parent / "static"
 MAX_TABS = 64
+UNKNOWN_TAB = 4004
+"""With this code, the page reloads itself."""
+RECONNECT_SECONDS = 20.0
+"""For so long a page may be silent, on a busy machine too, before it is forgotten."""
 WAITING = f"{MAX_WORKERS} playgrounds are open already. Close one of their tabs, and this one begins by itself."
 BROKEN = "The process behind this tab has ended. Reload the page to begin again."
 
@@ -52,7 +56,7 @@ class Server:
         app.add_api_websocket_route("/stream", self._stream)
         ui.page("/", title="nappingrl playground", favicon=STATIC / "icon.svg")(self._page)
         core.sio.eio.max_http_buffer_size = MAX_BODY
-        ui.run_with(app, dark=None, show_welcome_message=False, tailwind=False, reconnect_timeout=2.0)
+        ui.run_with(app, dark=None, show_welcome_message=False, tailwind=False, reconnect_timeout=RECONNECT_SECONDS)
         nicegui_app.on_shutdown(self.workers.end)
         return app
 
@@ -91,7 +95,7 @@ class Server:
         tab = self.tabs.get(stream.query_params.get("tab", ""))
         await stream.accept()
         if tab is None or tab.is_streaming:
-            await stream.close(1008, "no such tab; reload the page")
+            await stream.close(UNKNOWN_TAB, "no such tab; reload the page")
             return
         tab.is_streaming = True
         try:

@@ -56,6 +56,9 @@ class Session:
                 self.speed = factor
             case commands.Act(action):
                 self._act(action)
+            case commands.Shoot(x, y):
+                if self.match.spec.method == YOU and not self.match.adapting.reel:
+                    self.match.adapting.release = x, y
             case _:
                 self._change(command)
         return None
@@ -112,7 +115,7 @@ class Session:
     def advance(self, n_steps: int = 1) -> None:
         """Steps of the match."""
         for _ in range(n_steps):
-            self.match.step()
+            self.match.advance()
             self.frames.note_step()
 
     def frame(self) -> dict[str, Any]:

@@ -67,7 +67,7 @@ class _Worker:
                 session.advance()
             seconds = FRAME_SECONDS
         else:
-            step_seconds = 1 / (session.match.world.domain.frames_per_second * session.speed)
+            step_seconds = 1 / (session.match.frames_per_second * session.speed)
             n_steps = max(1, round(FRAME_SECONDS / step_seconds))
             session.advance(n_steps)
             seconds = n_steps * step_seconds

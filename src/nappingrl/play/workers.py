@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from multiprocessing import get_context
-from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from threading import Thread
 
 from nappingrl.play.choices import Choices
 from nappingrl.play.commands import AnyCommand
@@ -23,7 +23,21 @@ class Worker:
         self.process: BaseProcess = _SPAWN.Process(target=work, args=(theirs, choices), daemon=True)
         self.process.start()
         theirs.close()
-        self._arrived = asyncio.Event()
+        self._messages: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._reader = Thread(target=self._read, args=(asyncio.get_running_loop(),), daemon=True)
+        self._reader.start()
+
+    def _read(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Pass messages on to the loop, in a thread: a pipe of multiprocessing must be read with blocking calls."""
+        while True:
+            try:
+                message: bytes | None = self._connection.recv_bytes()
+            except (EOFError, OSError):
+                message = None
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(self._messages.put_nowait, message)
+            if message is None:
+                return
 
     def send(self, command: AnyCommand) -> None:
         """Ask for something; a process that has died is noticed by `receive`."""
@@ -34,29 +48,18 @@ class Worker:
 
     async def receive(self) -> bytes:
         """The next message; EOFError when the process has ended."""
-        loop, connection = asyncio.get_running_loop(), self._connection
-        while not connection.poll():
-            self._arrived.clear()
-            loop.add_reader(connection.fileno(), self._arrived.set)
-            try:
-                await self._arrived.wait()
-            finally:
-                loop.remove_reader(connection.fileno())
-        return _read(connection)
+        message = await self._messages.get()
+        if message is None:
+            raise EOFError
+        return message
 
     def end(self) -> None:
         """End the process."""
         self.process.kill()
         self.process.join()
+        self._reader.join()
         self._connection.close()
         self.process.close()
-
-
-def _read(connection: Connection) -> bytes:
-    try:
-        return connection.recv_bytes()
-    except ConnectionResetError as error:
-        raise EOFError from error
 
 
 class Workers:

@@ -1,10 +1,13 @@
 """Angry Birds as a domain: one step is one shot, an episode is one level, its return is 1 if the level was passed."""
 
+from collections.abc import Callable
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from nappingrl.domains.angrybirds import aiming as aim
 from nappingrl.domains.angrybirds import layout
@@ -16,9 +19,10 @@ from nappingrl.domains.canvas import Canvas
 from nappingrl.errors import BadSpecError
 from nappingrl.novelties.novelty import Novelty
 from nappingrl.score import Score
-from nappingrl.types import Actions, Defaults, DomainSpec, Flags, Floats, Observations, Rows, Solved
+from nappingrl.types import Actions, Defaults, DomainSpec, Flags, Floats, Observations, Point, Rows, Solved
 
 if TYPE_CHECKING:
+    from nappingrl.domains.angrybirds.physics.scene import Scene
     from nappingrl.domains.angrybirds.physics.world import World
 
 PRESET = "phyq"
@@ -122,6 +126,7 @@ class AngryBirds(Domain):
         self.plays_out = False
         """Whether a won level continues until nothing moves: needed for the score, not for the outcome."""
         self._worlds: list[World | None] = [None] * n
+        self._reels: list[list[Scene]] = [[] for _ in range(n)]
         self._targets = [aim.Targets() for _ in range(n)]
         self._observations = np.zeros((n, layout.N_OBSERVATIONS), np.float32)
 
@@ -152,14 +157,28 @@ class AngryBirds(Domain):
         rewards = np.zeros(len(rows))
         terminated = np.zeros(len(rows), np.bool_)
         for m, (row, action) in enumerate(zip(rows.tolist(), actions.tolist(), strict=True)):
-            world = self.world(row)
-            shot = self._targets[row].aim(action, PLANNER, world.level.camera.scale)
-            release = aim.to_world(shot.release, world.level.camera, world.view)
-            world.shoot(release, shot.tap_ms, until_won=not self.plays_out)
-            self._update_observation(row)
-            rewards[m] = world.status == "won"
-            terminated[m] = world.status != "playing"
+            shot = self._targets[row].aim(action, PLANNER, self.world(row).level.camera.scale)
+            rewards[m], terminated[m] = self.shoot(row, shot.release, shot.tap_ms)
         return rewards, terminated
+
+    def shoot(self, row: int, release: Point, tap_ms: int = 0) -> tuple[float, bool]:
+        """One shot, by an agent or a person: draw the bird to a point of the screen; reward, and whether it is over."""
+        world = self.world(row)
+        scenes = self._reels[row] = [world.scene()] if self.reel_every else []
+        first = world.ticks
+
+        def keep() -> None:
+            if (world.ticks - first) % self.reel_every == 0:
+                scenes.append(world.scene())
+
+        at = aim.to_world(release, world.level.camera, world.view)
+        world.shoot(at, tap_ms, keep if self.reel_every else None, until_won=not self.plays_out)
+        self._update_observation(row)
+        return float(world.status == "won"), world.status != "playing"
+
+    @override
+    def reel(self, row: int) -> list[Callable[[Canvas], None]]:
+        return [partial(_draw, scene) for scene in self._reels[row]]
 
     def world(self, row: int) -> "World":
         """The world of a row, after its first reset."""
@@ -175,6 +194,10 @@ class AngryBirds(Domain):
 
     def draw(self, row: int, canvas: Canvas) -> None:
         """Draw the screen."""
-        from nappingrl.domains.angrybirds.pictures.picture import draw
+        _draw(self.world(row).scene(), canvas)
 
-        canvas.image(draw(self.world(row).scene()))
+
+def _draw(scene: "Scene", canvas: Canvas) -> None:
+    from nappingrl.domains.angrybirds.pictures.picture import draw
+
+    canvas.image(draw(scene))

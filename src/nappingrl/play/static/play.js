@@ -4,6 +4,7 @@ import { drawGauge, drawMap, drawReturns, GAUGE_STEPS } from "./charts.js";
 import { forgetColours, paint, paintImage } from "./draw.js";
 import { Tour } from "./tour.js";
 
+const UNKNOWN_TAB = 4004; // the server has forgotten this page: a laptop slept, or the machine is very busy
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4, 16, 0];
 const PANES = ["frozen", "adapting"];
 const $ = (id) => document.getElementById(id);
@@ -40,7 +41,10 @@ function connect() {
   const tab = document.querySelector('meta[name="tab"]').content;
   socket = new WebSocket(`ws://${location.host}/stream?tab=${tab}`);
   socket.onmessage = (event) => receive(JSON.parse(event.data));
-  socket.onclose = () => curtain("The server has stopped. Start napping play again and open its new link.");
+  socket.onclose = (event) => {
+    if (event.code === UNKNOWN_TAB) return setTimeout(() => location.reload(), 1000);
+    curtain("The server has stopped. Start napping play again and open its new link.");
+  };
 }
 
 function receive(message) {
@@ -130,7 +134,7 @@ function facts(facts) {
   const noticed = facts.alarm && facts.context > 0;
   put("alarm", noticed ? `Noticed after ${facts.alarm.after} steps${facts.alarm.why ? `: ${facts.alarm.why}` : ""}` : state.limits && !facts.status.startsWith("the detector") ? `Watching: ${state.limits[0]}` : facts.status);
   $("alarm").classList.toggle("on", Boolean(noticed));
-  put("acting", about.method === "you" ? "You act: arrow keys." : facts.acting ? `In force: ${about.methods[facts.acting] || facts.acting}` : facts.why ? `The frozen agent acts: ${facts.why}` : "The trained agent acts as it was trained.");
+  put("acting", about.method === "you" ? (about.domain === "angrybirds" ? "You act: drag the bird back with the mouse and let go." : "You act: arrow keys.") : facts.acting ? `In force: ${about.methods[facts.acting] || facts.acting}` : facts.why ? `The frozen agent acts: ${facts.why}` : "The trained agent acts as it was trained.");
   put("rule", facts.rule || facts.rules.join("\n"));
   $("rule").classList.toggle("many", !facts.rule && facts.rules.length > 0);
   const share = state.overrides.reduce((a, b) => a + b, 0) / Math.max(1, state.overrides.length);
@@ -191,6 +195,30 @@ function key(event) {
 }
 
 document.addEventListener("keydown", key);
+
+// Angry Birds: drag the bird and let go.
+let pull = null;
+function pixel(event, canvas) {
+  const box = canvas.getBoundingClientRect();
+  const scale = Math.min(box.width / 640, box.height / 480);
+  return [(event.clientX - box.left - (box.width - 640 * scale) / 2) / scale, (event.clientY - box.top - (box.height - 480 * scale) / 2) / scale];
+}
+function slingshot(canvas) {
+  const isOn = () => state.about?.method === "you" && state.about.domain === "angrybirds";
+  canvas.addEventListener("pointerdown", (event) => {
+    if (!isOn()) return;
+    pull = pixel(event, canvas);
+    canvas.setPointerCapture(event.pointerId);
+    flash("adapting", "drag back, let go");
+  });
+  canvas.addEventListener("pointerup", (event) => {
+    if (!isOn() || !pull) return;
+    const [x, y] = pixel(event, canvas);
+    const isDrawn = Math.hypot(x - pull[0], y - pull[1]) > 4;
+    pull = null;
+    if (isDrawn) send({ do: "shoot", x, y });
+  });
+}
 document.addEventListener("keyup", (event) => {
   const rest = ["COAST", "STAY"].map((name) => state.about?.actions.indexOf(name)).find((i) => i >= 0);
   if (ARROWS[event.key] && state.about?.method === "you" && rest !== undefined) send({ do: "act", action: rest });
@@ -199,6 +227,7 @@ document.addEventListener("keyup", (event) => {
 function ready() {
   if (!$("frozen") || !$("returns")) return setTimeout(ready, 30);
   new MutationObserver(forgetColours).observe(document.body, { attributeFilter: ["class"] });
+  slingshot($("adapting"));
   $("start-tour").addEventListener("click", () => tour.start());
   const clean = new URL(location.href);
   clean.searchParams.delete("token");

@@ -89,6 +89,9 @@ def test_the_tour_from_start_to_end(page: Page) -> None:
         "The agent adapts", "The rule it learned",
     ]  # fmt: skip
     assert page.run("document.getElementById('tour').hidden")
+    page.tab.reload()
+    page.wait(f"{STATE}?.n_frames > 5")
+    assert page.run("document.getElementById('tour').hidden"), "it is offered on the first visit only"
 
 
 def test_the_keyboard_alone_is_enough(page: Page) -> None:
@@ -151,6 +154,24 @@ def test_copies_run_and_a_link_restores_the_match(
     page.wait(f"{STATE}?.frame?.changes['action-remap[0]'] === 1")
     page.open(f"{link.partition('?')[0]}?domain=cartpole&agent=hf:evil/agent")
     page.tab.get_by_text("unknown agent").wait_for()
+
+
+def test_a_visitor_shoots_in_angry_birds(page: Page) -> None:
+    page.tab.get_by_role("combobox", name="World").click()
+    page.tab.get_by_role("option", name="Angry Birds").click()
+    page.wait(f"{STATE}.about.domain === 'angrybirds' && {STATE}.frame.match === {STATE}.about.match")
+    page.tab.get_by_role("combobox", name="Method").click()
+    page.tab.get_by_role("option", name="You").click()
+    page.wait(f"{STATE}.about.method === 'you' && {STATE}.frame.match === {STATE}.about.match")
+    box = page.tab.locator("#adapting").bounding_box()
+    assert box is not None
+    scale = box["height"] / 480
+    left = box["x"] + (box["width"] - 640 * scale) / 2
+    page.tab.mouse.move(left + 100 * scale, box["y"] + 260 * scale)
+    page.tab.mouse.down()
+    page.tab.mouse.move(left + 60 * scale, box["y"] + 290 * scale)
+    page.tab.mouse.up()
+    page.wait(f"{STATE}.frame.panes[1].step + {STATE}.frame.panes[1].episode >= 1")
 
 
 def test_other_worlds_are_shown(page: Page) -> None:

@@ -20,6 +20,15 @@ def as_command(match: Match) -> str:
     return shlex.join(words)
 
 
+def as_film(match: Match) -> str:
+    """The command that films this change of the world."""
+    options = _options(match)
+    domain = ["--env", match.spec.domain] if _is_env(match) else [match.spec.domain]
+    kept = {name: options[name] for name in ("agent", "method", "novelty", "seed")}
+    words = [f"--{name}={value}" for name, value in kept.items() if value != "none"]
+    return shlex.join(["napping", "record", *domain, *words, "--out", "match.gif"])
+
+
 def as_python(match: Match) -> str:
     """The same in Python."""
     options = _options(match)

@@ -10,7 +10,7 @@ import numpy as np
 from nappingrl.domains.canvas import SIZE, Sketch
 from nappingrl.explain import explained, summarise_principles
 from nappingrl.play.choices import Choices
-from nappingrl.play.copies import as_command, as_python, as_query
+from nappingrl.play.copies import as_command, as_film, as_python, as_query
 from nappingrl.play.embedding import EmbeddingMap
 from nappingrl.play.match import Match, method_names, title_of
 from nappingrl.play.pane import ROW, Pane
@@ -81,6 +81,7 @@ class Frames:
         return {
             "python": as_python(match),
             "command": as_command(match),
+            "film": as_film(match),
             "link": as_query(match, self._own_name),
         }
 

@@ -122,7 +122,11 @@ def _bar(tab: Tab) -> None:
 def _share(tab: Tab) -> None:
     """A menu: copies, a link, a file."""
     with ui.button("Take it with you", icon="ios_share").props('flat dense no-caps id="share"'), ui.menu():
-        for title, name in (("Copy as Python", "python"), ("Copy as command", "command")):
+        for title, name in (
+            ("Copy as Python", "python"),
+            ("Copy as command", "command"),
+            ("Copy as command for a film (GIF)", "film"),
+        ):
             ui.menu_item(title, lambda name=name: _copy(str(tab.state.get(name, "")))).props(f'id="copy-{name}"')
         ui.menu_item("Copy link", lambda: ui.run_javascript("window.playground.copyLink()")).props('id="copy-link"')
         ui.menu_item("Save the adapted agent", lambda: tab.send(commands.Save())).props('id="save"')

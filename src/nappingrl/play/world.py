@@ -98,6 +98,8 @@ class World:
     def _read_sliders(self) -> list[Slider]:
         sliders = []
         for name, trained in list(self.plain.parameters.items())[:MAX_SLIDERS]:
+            if any(name in novelty.setting for novelty in self.plain.novelties.values()):
+                continue  # it selects levels; it is no change of the world
             spans = [novelty.ranges[name] for novelty in self.plain.novelties.values() if name in novelty.ranges]
             paper = (min(low for low, _ in spans), max(high for _, high in spans)) if spans else None
             low, high = _widened(*paper) if paper else _guess_range(float(trained))
@@ -172,9 +174,9 @@ def _widened(low: float, high: float) -> tuple[float, float]:
 
 
 def _guess_range(trained: float) -> tuple[float, float]:
-    """From a fifth to five times, or around 0."""
+    """From a fifth to five times; a strength or a switch that is 0, up to 1."""
     if trained == 0:
-        return -1.0, 1.0
+        return 0.0, 1.0
     low, high = sorted((trained / 5, trained * 5))
     return low, high
 

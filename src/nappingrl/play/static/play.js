@@ -6,6 +6,7 @@ import { Tour } from "./tour.js";
 
 const UNKNOWN_TAB = 4004; // the server has forgotten this page: a laptop slept, or the machine is very busy
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4, 16, 0];
+const MAX_CHIPS = 8;
 const PANES = ["frozen", "adapting"];
 const $ = (id) => document.getElementById(id);
 const put = (id, text) => {
@@ -58,7 +59,8 @@ function begin(about) {
   Object.assign(state, { about, facts: null, shapes: [[], []], returns: [[], []], gauge: [], trail: [], overrides: [], alarm: null, isMapNew: true });
   curtain("");
   for (const name of PANES) {
-    $(`${name}-actions`).replaceChildren(...about.actions.slice(0, 8).map((action) => Object.assign(document.createElement("span"), { textContent: action })));
+    const chips = about.actions.length > MAX_CHIPS ? [""] : about.actions;
+    $(`${name}-actions`).replaceChildren(...chips.map((action) => Object.assign(document.createElement("span"), { textContent: action })));
   }
   document.querySelector("#pane-adapting h2").textContent = about.method === "you" ? "You" : about.method === "oracle" ? "Oracle" : `With ${about.methods[about.method]}`;
   put("detector", about.detector);
@@ -115,6 +117,12 @@ function drawPane(name, pane, shapes) {
   else paint($(name), shapes, state.about.size);
   $(`${name}-number`).innerHTML = `episode ${pane.episode} · step ${pane.step} · return <b>${pane.total ?? 0}</b>`;
   if (typeof pane.does !== "number") return;
+  if (state.about.actions.length > MAX_CHIPS) {
+    const chip = $(`${name}-actions`).firstChild;
+    chip.className = "does";
+    chip.textContent = state.about.method === "you" && name === "adapting" ? "your shot" : state.about.actions[pane.does];
+    return;
+  }
   [...$(`${name}-actions`).children].forEach((chip, i) => {
     chip.className = `${i === pane.wanted ? "wanted " : ""}${i === pane.does ? "does" : ""}`;
   });
@@ -234,5 +242,8 @@ function ready() {
   history.replaceState(null, "", clean);
   curtain("Starting …");
   connect();
+  const isFirst = !localStorage.getItem("toured") && !location.search;
+  localStorage.setItem("toured", "yes");
+  if (isFirst) tour.offer();
 }
 ready();

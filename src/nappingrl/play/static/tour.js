@@ -56,6 +56,15 @@ export class Tour {
     this.go(0);
   }
 
+  // For the first visit: a question that waits, and takes no key.
+  offer() {
+    const box = document.getElementById("tour");
+    box.hidden = false;
+    box.innerHTML = `<h2>New here?</h2><p>See in six steps how a trained agent notices that its world has changed, and adapts.</p><div class="row"><button class="quiet" id="tour-end">Not now</button><button id="tour-next">Start the tour</button></div>`;
+    document.getElementById("tour-end").onclick = () => (box.hidden = true);
+    document.getElementById("tour-next").onclick = () => this.start();
+  }
+
   go(step) {
     document.querySelectorAll(".lit").forEach((element) => element.classList.remove("lit"));
     const box = document.getElementById("tour");

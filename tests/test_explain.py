@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
 from nappingrl.domains import find_domain
+from nappingrl.domains.angrybirds.layout import ObservedLevel, Target, encode
+from nappingrl.domains.angrybirds.physics.scene import Box
 from nappingrl.explain import ReadableRule, explained, grow_tree, summarise_principles
 from nappingrl.types import DomainSpec
 
@@ -101,12 +103,16 @@ def test_cars_are_named_in_crossroad() -> None:
 
 def test_many_observations_are_grouped_by_the_words_of_the_domain() -> None:
     domain = find_domain("angrybirds")
-    states = np.zeros((3, domain.observation_low.size), np.float32)
-    candidates = np.eye(3, domain.n_actions, dtype=np.bool_)
+    pig = Target(0, "pig", Box(300, 300, 320, 320))
+    level = encode(ObservedLevel((pig,), Box(100, 300, 110, 330), 1, "red", 1, 1))
+    states, candidates = np.tile(level, (3, 1)), np.eye(3, domain.n_actions, dtype=np.bool_)
     ones = np.ones(3, np.int64)
     principles = {"situation": states, "wanted": ones, "candidates": candidates, "visits": ones, "best": ones}
     (rule,) = summarise_principles(principles, domain, [str(a) for a in range(domain.n_actions)])
     assert rule.purity == pytest.approx(1 / 3)
+    assert rule.situation == "1 pig; 1 bird"
+    assert rule.wanted == "the pig, low, 15 pixels right of its centre"
+    assert rule.now == ("the pig, low",)
 
 
 # ------------------------------------------------------------------------------------------------------------- CART

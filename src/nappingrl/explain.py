@@ -82,17 +82,19 @@ def summarise_principles(
     n = len(table["situation"])
     if not n:
         return []
-    sets, labels = np.unique(np.asarray(table["candidates"], np.bool_), axis=0, return_inverse=True)
-    labels, visits = labels.reshape(n), np.maximum(table["visits"].astype(np.float64), 1.0)
+    wishes, done = _name_all(table, domain, action_names)
+    kinds = list(dict.fromkeys(done))
+    labels = np.array([kinds.index(now) for now in done])
+    visits = np.maximum(table["visits"].astype(np.float64), 1.0)
     total, rules = visits.sum(), []
-    for situation, members in _situations(table, domain, labels, visits, action_names):
-        weights = np.bincount(labels[members], visits[members], len(sets))
-        wishes = np.unique(table["wanted"][members])
+    for situation, members in _situations(table, domain, labels, visits, wishes, action_names):
+        weights = np.bincount(labels[members], visits[members], len(kinds))
+        wanted = {wishes[i] for i in members.tolist()}
         rules.append(
             ReadableRule(
                 situation,
-                action_names[wishes[0]] if len(wishes) == 1 else "",
-                tuple(action_names[a] for a in np.flatnonzero(sets[weights.argmax()]).tolist()),
+                wanted.pop() if len(wanted) == 1 else "",
+                kinds[int(weights.argmax())],
                 len(members),
                 int(table["visits"][members].sum()),
                 float(np.average(table["best"][members], weights=visits[members])),
@@ -103,17 +105,34 @@ def summarise_principles(
     return sorted(rules, key=lambda rule: -rule.visits)
 
 
+def _name_all(
+    table: Mapping[str, NDArray[Any]], domain: DomainSpec, action_names: Sequence[str]
+) -> tuple[list[str], list[tuple[str, ...]]]:
+    """For each principle, what the agent wants and what is done, in words."""
+    wishes, done = [], []
+    sets = np.asarray(table["candidates"], np.bool_)
+    for state, wish, candidates in zip(table["situation"], table["wanted"].tolist(), sets, strict=True):
+        actions = np.flatnonzero(candidates).tolist()
+        if domain.name_action is None or len(actions) > MAX_NAMED_ACTIONS:
+            done.append(tuple(action_names[a] for a in actions))
+        else:
+            done.append(tuple(domain.name_action(state, a) for a in actions))
+        wishes.append(action_names[wish] if domain.name_action is None else domain.name_action(state, wish))
+    return wishes, done
+
+
 def _situations(
     table: Mapping[str, NDArray[Any]],
     domain: DomainSpec,
-    labels: NDArray[np.int64],
+    labels: Labels,
     visits: Floats,
+    wanted_names: Sequence[str],
     actions: Sequence[str],
 ) -> list[tuple[str, NDArray[np.int64]]]:
     """Disjoint situations in words, with the principles of each."""
     states, wanted = np.asarray(table["situation"], np.float64), np.asarray(table["wanted"])
     if states.shape[1] > MAX_OBSERVATIONS:
-        words = [f"{domain.describe(state)}|{wish}" for state, wish in zip(states, wanted.tolist(), strict=True)]
+        words = [f"{domain.describe(state)}|{wish}" for state, wish in zip(states, wanted_names, strict=True)]
         _, groups = np.unique(words, return_inverse=True)
         members = [np.flatnonzero(groups == group) for group in range(int(groups.max()) + 1)]
         return [(words[at[0]].rpartition("|")[0], at) for at in members]

@@ -125,6 +125,8 @@ class DomainSpec:
     """Words for the two sides of an observation that is a yes or no, by its index; two empty ones: it is redundant."""
     describe_state: Callable[[NDArray[np.floating[Any]]], str] | None = None
     """An observation in words, where `observation_words` are not enough."""
+    name_action: Callable[[NDArray[np.floating[Any]], int], str] | None = None
+    """What an action does in an observation, in words; None: `action_names` say it."""
     action_order: NDArray[np.int64] | None = None
     """For each action, all actions in the order in which to try them instead; None: any order."""
     action_mask: Callable[[Observations], NDArray[np.bool_]] | None = None

@@ -156,6 +156,7 @@ def test_copies_run_and_a_link_restores_the_match(
     page.tab.get_by_text("unknown agent").wait_for()
 
 
+@pytest.mark.slow
 def test_a_visitor_shoots_in_angry_birds(page: Page) -> None:
     page.tab.get_by_role("combobox", name="World").click()
     page.tab.get_by_role("option", name="Angry Birds").click()
@@ -174,6 +175,7 @@ def test_a_visitor_shoots_in_angry_birds(page: Page) -> None:
     page.wait(f"{STATE}.frame.panes[1].step + {STATE}.frame.panes[1].episode >= 1")
 
 
+@pytest.mark.slow
 def test_other_worlds_are_shown(page: Page) -> None:
     for title, name in (("MountainCar", "mountaincar"), ("CrossRoad", "crossroad")):
         page.tab.get_by_role("combobox", name="World").click()
@@ -190,6 +192,7 @@ def test_it_fits_a_narrow_window_in_the_dark(browser: Browser, link: str) -> Non
     page.close()
 
 
+@pytest.mark.slow
 def test_a_fifth_tab_waits_and_begins_when_another_closes(browser: Browser, link: str) -> None:
     pages = [Page(browser) for _ in range(5)]
     for page in pages[:4]:

@@ -128,6 +128,8 @@ class Frames:
             "ended": [[e.number, _number(e.total), e.world, self.match.n_ticks] for e in fresh if e.number >= 0],
             "override": pane.is_overriding,
         }
+        if words := pane.action_words:
+            said["words"] = words
         if pane.wanted is not None and pane.executed is not None:
             said |= {"wanted": pane.wanted.actions[0].tolist(), "does": pane.executed[0].tolist()}
         return said | self._picture(i, pane.sketch())

@@ -12,7 +12,7 @@ from nappingrl.agents.base import Agent
 from nappingrl.detectors.base import Gauge
 from nappingrl.domains.canvas import Canvas, Sketch
 from nappingrl.play.world import World
-from nappingrl.types import Actions, Decision, Flags, Floats, Point, Transition
+from nappingrl.types import Actions, Decision, Flags, Floats, Observations, Point, Transition
 
 ROW = np.zeros(1, np.int64)
 REEL_EVERY = 3
@@ -76,6 +76,8 @@ class Pane:
         """The action that a person gives instead of the method; None: the method acts."""
         self.release: Point | None = None
         """Where a person lets the bird go at the next step, on the screen."""
+        self.seen: Observations = np.zeros((1, 0), np.float32)
+        """What was observed before the latest step."""
         self.wanted: Decision | None = None
         """What the trained agent wanted at the latest step, for what it observed there."""
         self.executed: Actions | None = None
@@ -132,7 +134,7 @@ class Pane:
         self.executed, self.gauge = actions, adaptation.detector.gauge(0)
         if len(alarmed):
             self._note_alarm()
-        self.observations = following
+        self.seen, self.observations = self.observations, following
         self.total += float(rewards[0])
         return self._end_episode() if terminated[0] or truncated[0] else None
 
@@ -178,6 +180,12 @@ class Pane:
         if self.wanted is None or self.executed is None:
             return False
         return bool((self.executed != self.wanted.actions).any())
+
+    @property
+    def action_words(self) -> str:
+        """What the latest action does, in words; empty: its name says it."""
+        name = self.world.plain.name_action
+        return "" if name is None or self.executed is None else name(self.seen[0], int(self.executed[0]))
 
     def sketch(self) -> Sketch:
         """A drawing of the world now."""

@@ -14,6 +14,7 @@ from nappingrl.domains.angrybirds import layout
 from nappingrl.domains.angrybirds.ground_truth.state import ground_truth
 from nappingrl.domains.angrybirds.levels.templates import LEVELS, TEMPLATES, make_level
 from nappingrl.domains.angrybirds.novelties import NOVELTIES, PAPER_NOVELTIES, make_change
+from nappingrl.domains.angrybirds.words import name_shot
 from nappingrl.domains.base import Domain
 from nappingrl.domains.canvas import Canvas
 from nappingrl.errors import BadSpecError
@@ -100,6 +101,7 @@ class AngryBirds(Domain):
         describe_state=_describe,
         n_actions=len(aim.ACTION_NAMES),
         action_names=aim.ACTION_NAMES,
+        name_action=name_shot,
         action_order=aim.candidate_order(),
         action_mask=_mask,
         horizon=5,

@@ -120,7 +120,7 @@ function drawPane(name, pane, shapes) {
   if (state.about.actions.length > MAX_CHIPS) {
     const chip = $(`${name}-actions`).firstChild;
     chip.className = "does";
-    chip.textContent = state.about.method === "you" && name === "adapting" ? "your shot" : state.about.actions[pane.does];
+    chip.textContent = state.about.method === "you" && name === "adapting" ? "your shot" : `aims at ${pane.words ?? state.about.actions[pane.does]}`;
     return;
   }
   [...$(`${name}-actions`).children].forEach((chip, i) => {

@@ -150,6 +150,7 @@ def domain_from_env(env_id: str) -> DomainSpec:
         observation_scale=scale,
         observation_names=observation_names,
         observation_words=tuple((f"{name} low", f"{name} high") for name in observation_names),
+        split_words={i: (f"not in state {i}", f"in state {i}") for i in range(len(centre))} if is_one_hot else {},
         describe_state=_describe_one_hot if is_one_hot else None,
         action_names=action_names,
         won=partial(_won, inf if threshold is None else least),

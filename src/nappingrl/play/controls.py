@@ -99,12 +99,11 @@ class WorldPanel:
         ui.html("<h2>The world</h2>", sanitize=False)
         self._said = ui.label("as trained").classes("changed").props('id="changed" aria-live="polite"')
         with ui.element("div").classes("buttons"):
-            ui.button("Surprise me", icon="auto_awesome", on_click=lambda: tab.send(commands.Novelty())).props(
-                'unelevated no-caps id="surprise"'
-            )
-            ui.button("Back to the old world", icon="undo", on_click=lambda: tab.send(commands.World(0))).props(
-                'outline no-caps id="back"'
-            )
+            surprise = ui.button("Surprise me", icon="auto_awesome", color=None)
+            surprise.on_click(lambda: tab.send(commands.Novelty())).classes("solid")
+            surprise.props('unelevated no-caps id="surprise"')
+            back = ui.button("Back to the old world", icon="undo", color=None)
+            back.on_click(lambda: tab.send(commands.World(0))).props('outline no-caps id="back"')
         self._box = ui.element("div").classes("parameters")
         self._known = ui.element("div").classes("known")
         tab.listeners.append(self._listen)
@@ -128,7 +127,9 @@ class WorldPanel:
                 self._switches.append((switch["values"], self._switch(switch)))
             if about["novelties"]:
                 with (
-                    ui.button("Named novelties", icon="expand_more").props('flat no-caps dense id="novelties"'),
+                    ui.button("Named novelties", icon="expand_more", color=None).props(
+                        'flat no-caps dense id="novelties"'
+                    ),
                     ui.menu(),
                 ):
                     for name, description in about["novelties"].items():
@@ -170,8 +171,10 @@ class WorldPanel:
         with self._known:
             ui.label("Worlds met before").classes("muted")
             for number, words in enumerate(worlds):
-                chip = ui.button(words[:60], on_click=lambda number=number: self._tab.send(commands.World(number)))
+                chip = ui.button(words[:60], color=None)
+                chip.on_click(lambda number=number: self._tab.send(commands.World(number)))
                 chip.props(f'dense no-caps {"unelevated" if number == at else "outline"} data-world="{number}"')
+                chip.classes("solid" if number == at else "")
                 chip.tooltip(words)
 
 

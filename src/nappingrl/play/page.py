@@ -54,7 +54,6 @@ def build(tab: Tab) -> None:
     """Lay out the page."""
     ui.add_head_html(f'<meta name="tab" content="{tab.id}"><link rel="stylesheet" href="/static/play.css">')
     ui.add_head_html('<script type="module" src="/static/play.js"></script>')
-    ui.colors(primary="#0369a1")
     tab.listeners.append(_notify)
     _bar(tab)
     with ui.element("main").classes("layout"):
@@ -90,11 +89,13 @@ def _bar(tab: Tab) -> None:
         agent = ui.select([], label="Agent").props("dense outlined options-dense")
         method = ui.select({}, label="Method").props("dense outlined options-dense")
         ui.space()
-        ui.button("Tour", icon="school").props('flat dense no-caps id="start-tour"')
+        ui.button("Tour", icon="school", color=None).props('flat dense no-caps id="start-tour"')
         _share(tab)
-        ui.button(icon="keyboard", on_click=_keys_dialog().open).props('flat dense round id="keys" aria-label="Keys"')
+        ui.button(icon="keyboard", color=None, on_click=_keys_dialog().open).props(
+            'flat dense round id="keys" aria-label="Keys"'
+        )
         dark = ui.dark_mode(value=None)
-        toggle = ui.button(icon="contrast").props('flat dense round id="dark" aria-label="Light or dark"')
+        toggle = ui.button(icon="contrast", color=None).props('flat dense round id="dark" aria-label="Light or dark"')
         toggle.on_click(lambda: dark.set_value(not dark.value))
 
     def choose(kind: str, value: str) -> None:
@@ -121,7 +122,7 @@ def _bar(tab: Tab) -> None:
 
 def _share(tab: Tab) -> None:
     """A menu: copies, a link, a file."""
-    with ui.button("Take it with you", icon="ios_share").props('flat dense no-caps id="share"'), ui.menu():
+    with ui.button("Take it with you", icon="ios_share", color=None).props('flat dense no-caps id="share"'), ui.menu():
         for title, name in (
             ("Copy as Python", "python"),
             ("Copy as command", "command"),
@@ -147,18 +148,18 @@ def _keys_dialog() -> ui.dialog:
     with ui.dialog() as dialog, ui.card():
         ui.label("Keys").classes("text-h6")
         ui.html(_part("keys"), sanitize=False)
-        ui.button("Close", on_click=dialog.close).props("flat")
+        ui.button("Close", color=None, on_click=dialog.close).props("flat")
     return dialog
 
 
 def _transport(tab: Tab) -> None:
     """Pause, step, restart, speed."""
     with ui.element("nav").classes("card transport").props('aria-label="Pace"'):
-        pause = ui.button("Pause", icon="pause", on_click=lambda: tab.send(commands.Pause()))
-        pause.props('unelevated no-caps id="pause"')
-        step = ui.button("Step", icon="skip_next", on_click=lambda: tab.send(commands.Step()))
+        pause = ui.button("Pause", icon="pause", color=None, on_click=lambda: tab.send(commands.Pause()))
+        pause.classes("solid").props('unelevated no-caps id="pause"')
+        step = ui.button("Step", icon="skip_next", color=None, on_click=lambda: tab.send(commands.Step()))
         step.props('flat no-caps id="step"')
-        restart = ui.button("Restart", icon="replay", on_click=lambda: tab.send(commands.Restart()))
+        restart = ui.button("Restart", icon="replay", color=None, on_click=lambda: tab.send(commands.Restart()))
         restart.props('flat no-caps id="restart"')
         ui.space()
         speed = ui.toggle(SPEEDS, value=1.0, on_change=lambda event: tab.send(commands.Speed(float(event.value))))

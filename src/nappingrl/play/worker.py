@@ -14,6 +14,7 @@ from nappingrl.play.session import Session
 
 FRAME, OTHER = b"F", b"M"
 """First byte of a message: a frame, which the server passes on unread, or anything else."""
+PREPARING = "Preparing: the agent plays in the unchanged world first (a minute on a new machine) …"
 MAX_UNSHOWN = 3
 """Frames that may be on their way to the tab; a hidden tab shows none, and the match waits."""
 FRAME_SECONDS = 1 / 50
@@ -79,7 +80,7 @@ class _Worker:
             self._n_unshown = max(0, self._n_unshown - 1)
             return
         if isinstance(command, commands.Begin | commands.Method | commands.Restart):
-            self._say({"kind": "note", "text": "Preparing: the agent plays in the unchanged world first …"})
+            self._say({"kind": "note", "text": PREPARING})
         try:
             if not self._has_begun and not isinstance(command, commands.Begin):
                 return

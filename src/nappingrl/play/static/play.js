@@ -80,7 +80,17 @@ function queue(frame) {
   });
 }
 
+// A plan takes a moment; the first one on a new machine is compiled before.
+const BUSY = "Working … (the first time, parts are compiled: up to a minute)";
+let latest = performance.now();
+setInterval(() => {
+  const isSilent = performance.now() - latest > 2000 && socket?.readyState === WebSocket.OPEN;
+  if (isSilent && state.frame && !state.frame.paused && !document.hidden && !$("curtain").textContent) curtain(BUSY);
+}, 500);
+
 function show(frame, isDrawn) {
+  latest = performance.now();
+  if ($("curtain").textContent === BUSY) curtain("");
   send({ do: "ack", frame: frame.frame });
   if (!state.about || frame.match !== state.about.match) return;
   state.frame = frame;

@@ -1,0 +1,33 @@
+"""No method reads the layout of an environment: disguised observations and actions change nothing."""
+
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import pytest
+
+
+@pytest.fixture(scope="module")
+def benchmark() -> Any:
+    spec = spec_from_file_location("disguise", Path(__file__).parents[2] / "benchmarks" / "disguise.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("novelty", ["force_mag=-10", "obs"])
+def test_auto_recovers_as_well_in_disguise(benchmark: Any, agent_zip: Path, novelty: str) -> None:
+    """Sensor 2 negated is sensor k of the disguised environment; the force needs no translation."""
+    ends = []
+    for is_disguised in (False, True):
+        text = novelty
+        if novelty == "obs":
+            order = benchmark.Disguise(gymnasium.make("CartPole-v1")).order.tolist()
+            text = f"obs-scale[{order.index(2) if is_disguised else 2}]=-1"
+        found = benchmark.returns("CartPole-v1", str(agent_zip), text, [], 3, 7, "10+6", is_disguised)
+        ends.append(found.mean())
+    assert ends[0] > 300
+    assert abs(ends[1] - ends[0]) < 0.1 * ends[0]

@@ -126,8 +126,9 @@ def test_foresight_says_its_rule_and_its_cells_do_the_same():
     assert "pole angle" in agent.describe_policy()
     rules = agent.explain()
     assert rules
-    assert {rule.wanted for rule in rules} <= {"LEFT", "RIGHT"}
+    assert {rule.wanted for rule in rules} <= {"", "LEFT", "RIGHT"}
     assert all(len(rule.now) == 1 for rule in rules)
+    assert sum(rule.coverage for rule in rules) == pytest.approx(1.0)
 
 
 # ---- limits -------------------------------------------------------------------------------------------------------

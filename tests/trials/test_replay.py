@@ -25,7 +25,8 @@ def test_replay_gives_the_stored_rows(capsys: pytest.CaptureFixture[str]) -> Non
     found = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert found["same"]
     assert len(found["returns"]) == 10
-    assert "wanted" in found["rules"][0]
+    assert "pole" in found["rules"][0]
+    assert "visits in" in found["rules"][0]
     with np.load(found["file"], allow_pickle=False) as table:
         assert len(table["site"]) == len(table["wanted"]) > 0
     main(["replay", "r", found["trial"]])

@@ -188,6 +188,10 @@ class GuardedMethod(Method):
         return "" if self.guard.plays_frozen(np.array([row]))[0] else self.method.acting(row)
 
     @override
+    def signature(self, row: int) -> str:
+        return self.method.signature(row)
+
+    @override
     def is_certain(self, rows: Rows) -> Flags:
         return self.method.is_certain(rows)
 

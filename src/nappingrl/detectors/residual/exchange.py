@@ -17,6 +17,8 @@ BLOCK = 8
 """Steps that are judged together: one by one would be slow."""
 MAX_GAIN = 2.0
 """The most nats that one step counts."""
+UNUSUAL_PRICE = 0.25
+"""What an alternative pays for each nat by which steps are unusual under it, too."""
 MAX_ACTIONS = 32
 MAX_DIMENSIONS = 16
 """With more, exchanged actions are not looked for."""
@@ -91,14 +93,17 @@ class Exchange:
         own, m = reference.predict(states, actions), len(states)
         ends = [reference.predict(states, other) for other in self._alternatives(actions)]
         without = np.mean(ends, axis=0) if self._encoding.n_actions else reference.predict(states, _at_rest(actions))
+        before, still, idle = (reference.misfits(errors + own - end, states) for end in (own, states, without))
         # On the ground the world stands still, or actions have no effect: neither is an exchange.
-        before = np.min([reference.misfits(errors + own - end, states) for end in (own, states, without)], axis=0)
+        still = np.where(still <= reference.high_misfit, still, np.inf)
+        before = np.minimum(before, np.minimum(still, idle))
         before = np.maximum(before, reference.usual_misfit)
         out = np.zeros((m, *self.evidence.shape[1:]))
         executed = actions.argmax(axis=1) if self._encoding.n_actions else np.zeros(m, np.int64)
         for number, end in enumerate(ends):
             after = reference.misfits(errors + own - end, states)
-            gains = before - np.maximum(after, reference.usual_misfit) - np.maximum(after - reference.high_misfit, 0.0)
+            still_unusual = np.maximum(after - reference.high_misfit, 0.0)
+            gains = before - np.maximum(after, reference.usual_misfit) - UNUSUAL_PRICE * still_unusual
             out[np.arange(m), executed, number] = np.clip(gains, -MAX_GAIN, MAX_GAIN)
         return out
 

@@ -23,7 +23,7 @@ MAX_RULES = 8
 MIN_SHARE = 0.02
 """A rule covers at least this share of the visits."""
 MAX_OBSERVATIONS = 24
-"""With more, or with one-hot ones, situations are grouped by the domain's words for them instead of by a tree."""
+"""With more observations, situations are grouped by the domain's words for them instead of by a tree."""
 MAX_WISHES = 8
 """With more actions, the tree does not ask what the agent wants."""
 Matrix = NDArray[np.float64]
@@ -131,7 +131,7 @@ def _situations(
 ) -> list[tuple[str, NDArray[np.int64]]]:
     """Disjoint situations in words, with the principles of each."""
     states, wanted = np.asarray(table["situation"], np.float64), np.asarray(table["wanted"])
-    if states.shape[1] > MAX_OBSERVATIONS or _is_one_hot(states):
+    if states.shape[1] > MAX_OBSERVATIONS:
         words = [f"{domain.describe(state)}|{wish}" for state, wish in zip(states, wanted_names, strict=True)]
         _, groups = np.unique(words, return_inverse=True)
         members = [np.flatnonzero(groups == group) for group in range(int(groups.max()) + 1)]
@@ -141,11 +141,6 @@ def _situations(
     features = np.column_stack([states[:, shown], *(wanted == wish for wish in wishes)])
     leaves = grow_tree(features, labels, visits, MAX_RULES, MIN_SHARE * visits.sum())
     return [(_say(leaf, shown, domain, [actions[wish] for wish in wishes]), leaf.members) for leaf in leaves]
-
-
-def _is_one_hot(states: Matrix) -> bool:
-    """Whether each state is the number of a discrete observation."""
-    return states.shape[1] > 1 and bool((((states == 0) | (states == 1)).all(axis=1) & (states.sum(axis=1) == 1)).all())
 
 
 def _say(leaf: "Leaf", shown: Sequence[int], domain: DomainSpec, wishes: Sequence[str]) -> str:

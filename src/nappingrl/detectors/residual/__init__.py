@@ -60,7 +60,7 @@ class Residual(Detector):
         self.drift = Drift(n, d, size, self.config)
         self.starts = Starts(n, d, self.config)
         self.exchange = Exchange(n, d, self.memory.encoding, self.config)
-        self.recognition = Recognition(n, domain.n_actions, self.config)
+        self.recognition = Recognition(n, self.memory.encoding, self.config)
         self.blame = Blame(n, domain)
         self._is_calibrated = np.zeros(n, np.bool_)
         self._cause = np.zeros(n, np.int64)
@@ -127,6 +127,7 @@ class Residual(Detector):
             self._raise(rows, ~is_away & self.surprise.is_alarm(rows), SURPRISE)
         if is_away.any():
             is_back = is_away & (self._cause[rows] == SURPRISE) & self.recognition.is_back(rows)
+            is_back &= ~self.exchange.is_suspected(rows)
             for row in rows[is_back].tolist():
                 reference = self.memory.reference(row)
                 if reference is not None and self.recognition.fits_original(row, reference, self.memory.current(row)):

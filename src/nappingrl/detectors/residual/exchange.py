@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from nappingrl.detectors.residual.config import ResidualConfig
 from nappingrl.detectors.tail_limits import tail_limit
 from nappingrl.snapshot import Expected
-from nappingrl.types import Floats, Rows
+from nappingrl.types import Flags, Floats, Rows
 from nappingrl.world_model.action_encoding import ActionEncoding
 from nappingrl.world_model.reference import Judged, Reference
 
@@ -19,6 +19,8 @@ MAX_GAIN = 2.0
 """The most nats that one step counts."""
 UNUSUAL_PRICE = 0.25
 """What an alternative pays for each nat by which steps are unusual under it, too."""
+SUSPECTED_SHARE = 0.25
+"""Share of the limit beyond which the original world cannot be back."""
 MAX_ACTIONS = 32
 MAX_DIMENSIONS = 16
 """With more, exchanged actions are not looked for."""
@@ -146,6 +148,10 @@ class Exchange:
         is_blamed = best & (self.evidence[row] > self.limit[row])
         if not np.array_equal(is_blamed, self.is_blamed[row]) and is_blamed.any():
             self.is_blamed[row], self.against[row] = is_blamed, 0.0
+
+    def is_suspected(self, rows: Rows) -> Flags:
+        """Where some evidence speaks for an exchange."""
+        return np.asarray(self.evidence[rows].max(axis=(1, 2), initial=0.0) > SUSPECTED_SHARE * self.limit[rows])
 
     def shares(self, row: int, reference: Reference) -> Floats:
         """(d,) in which observations the best alternative differs from what was executed, in the steps judged last."""

@@ -10,10 +10,15 @@ from numpy.typing import NDArray
 from nappingrl.detectors.residual.config import ResidualConfig
 from nappingrl.snapshot import Expected, Sizes, flatten, restore_arrays, unflatten
 from nappingrl.types import Flags, Rows, arrays_of
+from nappingrl.world_model.action_encoding import ActionEncoding
 from nappingrl.world_model.reference import Judged, Reference
 from nappingrl.world_model.transitions import Transitions
 
 MAX_WEIGHT = 1e15
+STRONG = 0.5
+"""Scaled continuous actions beyond this are strong."""
+MAX_JOINT = 4
+"""With more action dimensions, only the strongest one tells the kind of an action."""
 
 
 @dataclass(slots=True)
@@ -46,13 +51,15 @@ class Recognition:
         "usual": Expected(low=0),
     }  # fmt: skip
 
-    def __init__(self, n: int, n_actions: int, config: ResidualConfig) -> None:
+    def __init__(self, n: int, encoding: ActionEncoding, config: ResidualConfig) -> None:
         self.n, self.config = n, config
         self._contexts = [KnownContexts() for _ in range(n)]
         self.n_known = np.zeros(n, np.int64)
         """Contexts met so far."""
-        self.calm, self.rate = np.zeros((n, max(1, n_actions)), np.int64), np.zeros((n, max(1, n_actions)))
-        """By executed action, or of all: judged steps since the latest surprise, the rate of surprises until then."""
+        self._n_actions, self._k = encoding.n_actions, len(encoding.low)
+        n_kinds = encoding.n_actions or (3**self._k if self._k <= MAX_JOINT else 2 * self._k + 1)
+        self.calm, self.rate = np.zeros((n, n_kinds), np.int64), np.zeros((n, n_kinds))
+        """By kind of executed action: judged steps since the latest surprise, the rate of surprises until then."""
         self.usual = np.zeros(n)
         """The median surprise of a step of the original world."""
 
@@ -69,13 +76,28 @@ class Recognition:
 
     def count(self, rows: Rows, actions: NDArray[np.float64], is_beyond: Flags, is_judged: Flags) -> None:
         """Count a step with encoded actions (m, size)."""
-        columns = actions.argmax(axis=1) if self.rate.shape[1] > 1 else np.zeros(len(rows), np.int64)
+        columns = self._kinds(actions)
         self.calm[rows, columns] += is_judged & ~is_beyond
         if is_beyond.any():
             surprised, column, left = rows[is_beyond], columns[is_beyond], 1 - 1 / self.config.rate_window
             self.rate[surprised] *= left ** self.calm[surprised]
             self.rate[surprised, column] = 1 - left * (1 - self.rate[surprised, column])
             self.calm[surprised] = 0
+
+    def _kinds(self, actions: NDArray[np.float64]) -> Rows:
+        """(m,) the kinds of encoded actions: each discrete one, or which dimensions are strongly positive or negative.
+
+        An engine that is off behaves in the changed world as before, so that such steps do not speak for a return.
+        """
+        if self._n_actions:
+            return np.asarray(actions.argmax(axis=1))
+        scaled = actions[:, 1 : 1 + self._k]
+        levels = (scaled > STRONG).astype(np.int64) - (scaled < -STRONG) + 1
+        if self._k <= MAX_JOINT:
+            return np.asarray(levels @ 3 ** np.arange(self._k))
+        strongest = np.abs(scaled).argmax(axis=1)
+        level = levels[np.arange(len(levels)), strongest]
+        return np.where(level == 1, 0, 1 + 2 * strongest + level // 2)
 
     def identify(self, row: int, reference: Reference, latest: Transitions) -> int:
         """The context after an alarm: the known one that explains the latest steps, or a new one."""

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from nappingrl._build import kernel
 from nappingrl.agents.base import Agent
-from nappingrl.methods.foresight.policies import REMAP, RESIDUAL, SimplePolicy, choose, scaled_actions, score
+from nappingrl.methods.foresight.policies import REMAP, RESIDUAL, SimplePolicy, choose, score
 from nappingrl.methods.foresight.terminations import Terminations, terminal_reward, termination_at, terminations_at
 from nappingrl.types import Floats
 from nappingrl.world_model.action_encoding import ActionEncoding
@@ -112,10 +112,11 @@ def evaluate_with_agent(
     totals = np.zeros(len(states))
     running = np.arange(len(states))
     shape = (-1, *(agent.observation_shape or (d,)))
+    changes = _Changes(encoding, policies, d)
     for t in range(rollouts.noise.shape[1]):
         wanted = agent.forward(states[running].astype(np.float32).reshape(shape)).actions
         z = (states[running] - model.frame.centre) / model.frame.scale
-        actions = encoding(_actions(encoding, policies, running // n, z, wanted))
+        actions = encoding(changes(running // n, z, wanted))
         next_states, rewards = np.empty((len(running), d)), np.empty(len(running))
         predict_steps(model, states[running], actions, next_states, rewards)
         next_states = np.clip(next_states + model.noise * rollouts.noise[running % n, t], model.low, model.high)
@@ -133,16 +134,32 @@ def evaluate_with_agent(
     return means
 
 
-def _actions(
-    encoding: ActionEncoding, policies: list[SimplePolicy], numbers: NDArray[np.int64], z: NDArray[np.float64],
-    wanted: NDArray[np.generic],
-) -> NDArray[np.generic]:  # fmt: skip
-    """The actions of the policies with these numbers, from those that the agent wants."""
-    actions = wanted.copy()
-    for number, policy in enumerate(policies):
-        at = numbers == number
-        if policy.kind == REMAP:
-            actions[at] = policy.weights[0].astype(np.int64)[wanted[at]]
-        elif policy.kind == RESIDUAL:
-            actions[at] = encoding.unscale(scaled_actions(policy, z[at], encoding.scale(wanted[at])))
-    return actions
+class _Changes:
+    """What policies that ask the agent make of the action it wants, for many policies at once."""
+
+    def __init__(self, encoding: ActionEncoding, policies: list[SimplePolicy], d: int) -> None:
+        self._encoding = encoding
+        self._is_residual = np.array([policy.kind == RESIDUAL for policy in policies])
+        self._remaps = np.tile(np.arange(encoding.n_actions), (len(policies), 1))
+        self._weights = np.zeros((len(policies), len(encoding.low), d + 2))
+        for number, policy in enumerate(policies):
+            if policy.kind == REMAP:
+                self._remaps[number] = policy.weights[0]
+            elif policy.kind == RESIDUAL:
+                self._weights[number] = policy.weights
+
+    def __call__(
+        self, numbers: NDArray[np.int64], z: NDArray[np.float64], wanted: NDArray[np.generic]
+    ) -> NDArray[np.generic]:
+        """The actions (m, ...) of the policies with these numbers (m,) in standardised states (m, d)."""
+        if not self._encoding.is_continuous:
+            return np.asarray(self._remaps[numbers, wanted])
+        at = self._is_residual[numbers]
+        if not at.any():
+            return wanted
+        terms = np.hstack([z[at], np.ones((int(at.sum()), 1))])
+        weights, actions = self._weights[numbers[at]], wanted.copy()
+        scaled = np.einsum("mkt,mt->mk", weights[:, :, :-1], terms)
+        scaled += weights[:, :, -1] * self._encoding.scale(wanted[at])
+        actions[at] = self._encoding.unscale(np.clip(scaled, -1.0, 1.0))
+        return actions

@@ -82,6 +82,7 @@ TRIAL = "method/foresight.trials.0."
         ("foresight", "method/foresight.transitions.0.states", np.inf),
         ("foresight", "method/foresight.episodes.number", 2**62),
         ("foresight", "detector/context", -1),
+        ("foresight", "detector/exchange.n_kept", 8),  # the next step was written behind the block
     ],
 )
 def test_a_tampered_array_is_refused_by_its_name(

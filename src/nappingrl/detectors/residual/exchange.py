@@ -36,7 +36,7 @@ class Exchange:
 
     saved: ClassVar[Mapping[str, Expected]] = {
         "limit": Expected(low=0, with_inf=True), "evidence": Expected(low=0), "against": Expected(low=0),
-        "n_kept": Expected(low=0, high=BLOCK),
+        "n_kept": Expected(low=0, high=BLOCK - 1),
     }  # fmt: skip
 
     def __init__(self, n: int, dim: int, encoding: ActionEncoding, config: ResidualConfig) -> None:

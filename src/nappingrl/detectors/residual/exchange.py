@@ -71,13 +71,13 @@ class Exchange:
         where = np.flatnonzero(held_out.mode == 0)
         if not self.evidence[row].size or not len(where):
             return
-        actions = held_out.actions[where]
-        gains = self._gains(reference, held_out.states[where], actions, held_out.errors[where])
+        states, actions = held_out.states[where], held_out.actions[where]
+        gains = self._gains(reference, states, actions, reference.predict(states, actions), held_out.errors[where])
         sums, largest = np.zeros(self.evidence.shape[1:]), []
         for at in np.split(np.arange(len(where)), np.flatnonzero(np.diff(held_out.episodes[where])) + 1):
             highest = 0.0
             for gain in gains[at]:
-                np.maximum(sums + gain, 0.0, out=sums)
+                _accumulate(sums, gain)
                 highest = max(highest, float(sums.max()))
             largest.append(highest)
         values = np.array(largest)
@@ -86,13 +86,13 @@ class Exchange:
 
     def _gains(
         self, reference: Reference, states: NDArray[np.float64], actions: NDArray[np.float64],
-        errors: NDArray[np.float64],
+        own: NDArray[np.float64], errors: NDArray[np.float64],
     ) -> NDArray[np.float64]:  # fmt: skip
         """(m, executed, alternatives) by how many nats unusual steps fit better, less what is still unusual then.
 
-        `errors`: under the executed actions.
+        `own`: the predictions under the executed actions; `errors`: by how much the steps differ from them.
         """
-        own, m = reference.predict(states, actions), len(states)
+        m = len(states)
         ends = [reference.predict(states, other) for other in self._alternatives(actions)]
         without = np.mean(ends, axis=0) if self._encoding.n_actions else reference.predict(states, _at_rest(actions))
         before, still, idle = (reference.misfits(errors + own - end, states) for end in (own, states, without))
@@ -136,9 +136,9 @@ class Exchange:
         if not m or not self.evidence[row].size:
             return False
         states, actions = self.states[row, :m], self.actions[row, :m]
-        errors = self.next_states[row, :m] - reference.predict(states, actions)
-        for gain in self._gains(reference, states, actions, errors):
-            self.evidence[row] = np.maximum(self.evidence[row] + gain, 0.0)
+        own = reference.predict(states, actions)
+        for gain in self._gains(reference, states, actions, own, self.next_states[row, :m] - own):
+            _accumulate(self.evidence[row], gain)
             self.against[row] = max(self.against[row] - float(gain[self.is_blamed[row]].sum()), 0.0)
         return bool(self.evidence[row].max() > self.limit[row])
 
@@ -164,6 +164,11 @@ class Exchange:
     def is_back(self, row: int) -> bool:
         """Whether the steps speak against what raised the alarm as clearly as they spoke for it."""
         return bool(self.against[row] > self.limit[row])
+
+
+def _accumulate(sums: NDArray[np.float64], gain: NDArray[np.float64]) -> None:
+    """One step of CUSUM, in place."""
+    np.maximum(sums + gain, 0.0, out=sums)
 
 
 def _at_rest(actions: NDArray[np.float64]) -> NDArray[np.float64]:

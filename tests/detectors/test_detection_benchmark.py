@@ -1,21 +1,16 @@
 """How benchmarks/detection.py counts, on hand-made rows."""
 
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
+from benchmark_scripts import load_benchmark
+
 
 @pytest.fixture(scope="module")
 def benchmark() -> Any:
-    spec = spec_from_file_location("detection", Path(__file__).parents[2] / "benchmarks" / "detection.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_benchmark("detection")
 
 
 def rows(*alarms: tuple[int, int] | None) -> pl.DataFrame:

@@ -1,21 +1,17 @@
 """No method reads the layout of an environment: disguised observations and actions change nothing."""
 
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
 import gymnasium
 import pytest
 
+from benchmark_scripts import load_benchmark
+
 
 @pytest.fixture(scope="module")
 def benchmark() -> Any:
-    spec = spec_from_file_location("disguise", Path(__file__).parents[2] / "benchmarks" / "disguise.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_benchmark("disguise")
 
 
 @pytest.mark.parametrize("novelty", ["force_mag=-10", "obs"])

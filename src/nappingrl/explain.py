@@ -161,7 +161,7 @@ def _say(leaf: "Leaf", shown: Sequence[int], domain: DomainSpec, wishes: Sequenc
             if domain.observation_units and domain.observation_units[entry]
             else ""
         )
-        name = domain.names[entry]
+        name = domain.observation_labels[entry]
         if above and below:
             said.append(f"{name} from {max(above):.3g} to {min(below):.3g}{unit}")
         else:

@@ -171,9 +171,14 @@ class DomainSpec:
         return self.simulator(n, self)
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The observations' names, or their indices where they have none."""
+    def observation_labels(self) -> tuple[str, ...]:
+        """`observation_names`, or indices where there are none."""
         return self.observation_names or tuple(f"obs[{i}]" for i in range(self.observation_low.size))
+
+    @property
+    def action_labels(self) -> tuple[str, ...]:
+        """`action_names`, or numbers where there are none; empty: actions are continuous."""
+        return self.action_names or tuple(f"action {a}" for a in range(self.n_actions))
 
     @property
     def is_continuous(self) -> bool:

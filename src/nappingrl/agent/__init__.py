@@ -308,8 +308,7 @@ class NappingAgent:
             return [ReadableRule(EVERYWHERE, "", (policy,), 1, visits, float(table["best"].mean()) if table else 0.0)]
         if not table:
             return []
-        actions = self.domain.action_names or [f"action {a}" for a in range(self.agent.n_actions)]
-        return summarise_principles(table, self.domain, self.method.choice_names or actions)
+        return summarise_principles(table, self.domain, self.method.choice_names or self.domain.action_labels)
 
     def describe_policy(self, env: int = 0) -> str:
         """The policy in force in words, where the method has one (foresight)."""

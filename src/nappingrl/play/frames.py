@@ -66,8 +66,8 @@ class Frames:
             "novelties": {
                 name: novelty.description for name, novelty in world.novelties.items() if self._is_open(name)
             },
-            "actions": list(domain.action_names) or [f"action {i}" for i in range(domain.n_actions)],
-            "observations": list(domain.names),
+            "actions": list(domain.action_labels),
+            "observations": list(domain.observation_labels),
             "detector": match.adapting.spec.detector,
             "range": list(domain.return_range) if domain.return_range else None,
             "fps": domain.frames_per_second,
@@ -148,7 +148,7 @@ class Frames:
         if self._n_facts % RULES_EVERY == 1 or not self._rules:
             method, domain = pane.adaptation.method, pane.world.domain
             table = method.table(0)
-            names = method.choice_names or domain.action_names or [f"action {a}" for a in range(domain.n_actions)]
+            names = method.choice_names or domain.action_labels
             rules = summarise_principles(table, domain, names)[:MAX_RULES] if table else []
             said = [f"together they describe {explained(rules):.0%} of what its principles do"] if rules else []
             self._rules = [*map(str, rules), *said]

@@ -15,7 +15,9 @@ from nappingrl.world_model.transitions import Transitions
 
 Matrix = NDArray[np.float64]
 DISCRETE = DomainSpec(np.full(4, -9.0), np.full(4, 9.0), 4, 100, observation_names=("x", "y", "v", "w"))
-CONTINUOUS = DomainSpec(np.full(4, -9.0), np.full(4, 9.0), 0, 100, np.full(2, -1.0), np.full(2, 1.0), DISCRETE.names)
+CONTINUOUS = DomainSpec(
+    np.full(4, -9.0), np.full(4, 9.0), 0, 100, np.full(2, -1.0), np.full(2, 1.0), DISCRETE.observation_names
+)
 PUSHES = np.array([[0.0, 0.0], [0.3, 0.0], [0.0, 0.2], [-0.3, -0.1]])
 """What the discrete actions add to the two velocities."""
 START = np.array([1.0, -0.5, 0.0, 0.0])

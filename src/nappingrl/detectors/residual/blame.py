@@ -58,9 +58,8 @@ class Blame:
             return ""
         by_entry, by_action = amounts.sum(axis=1) / total, amounts[:, :-1].sum(axis=0) / total
         order = np.argsort(-by_entry, kind="stable")
-        entries = [self.domain.names[i] for i in order if by_entry[i] >= min(LEAST_SHARE, by_entry.max())]
+        entries = [self.domain.observation_labels[i] for i in order if by_entry[i] >= min(LEAST_SHARE, by_entry.max())]
         words = " and ".join(entries)
         if len(by_action) > 1 and by_action.max() >= ACTION_SHARE:
-            action = int(by_action.argmax())
-            return f"{words}, {self.domain.action_names[action] if self.domain.action_names else f'action {action}'}"
+            return f"{words}, {self.domain.action_labels[int(by_action.argmax())]}"
         return words

@@ -16,7 +16,7 @@ MAX_STATES = 1000
 
 def describe(policy: SimplePolicy, centre: Floats, scale: Floats, domain: DomainSpec) -> str:
     """The policy as a formula in the observations' units."""
-    actions = domain.action_names or tuple(f"action {a}" for a in range(domain.n_actions or len(domain.action_low)))
+    actions = domain.action_labels
     if policy.kind == FROZEN:
         return "as the agent wants"
     if policy.kind == REMAP:
@@ -24,8 +24,7 @@ def describe(policy: SimplePolicy, centre: Floats, scale: Floats, domain: Domain
         return "; ".join(f"where the agent wants {actions[a]}, do {actions[b]}" for a, b in changed)
     scores = [_formula(policy, weights, centre, scale, domain) for weights in policy.weights]
     if domain.is_continuous:
-        names = domain.action_names or tuple(f"action[{k}]" for k in range(len(scores)))
-        return "; ".join(f"{name} = {score}, in half ranges" for name, score in zip(names, scores, strict=True))
+        return "; ".join(f"action[{k}] = {score}, in half ranges" for k, score in enumerate(scores))
     if len(scores) == 2:
         return f"{actions[1]} where {scores[1]} > 0, else {actions[0]}"
     return "the action with the greatest score: " + "; ".join(
@@ -35,7 +34,7 @@ def describe(policy: SimplePolicy, centre: Floats, scale: Floats, domain: Domain
 
 def _formula(policy: SimplePolicy, weights: Floats, centre: Floats, scale: Floats, domain: DomainSpec) -> str:
     """The score weights . [z, 1, products], with scale and centre multiplied out of the linear part."""
-    d, names = len(centre), domain.names
+    d, names = len(centre), domain.observation_labels
     slopes = weights[:d] / scale
     constant = float(weights[d] - (weights[:d] * centre / scale).sum())
     terms = [f"{slope:+.3g} {name}" for slope, name in zip(slopes, names, strict=True) if slope]

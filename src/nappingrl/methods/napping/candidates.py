@@ -70,4 +70,4 @@ class LocalCandidates:
 
 def choice_names(spec: DomainSpec) -> Sequence[str]:
     """Names of the choices of a principle: the actions of the domain, or the local candidates."""
-    return spec.action_names if spec.n_actions else LocalCandidates(spec.action_low, spec.action_high).names
+    return spec.action_labels if spec.n_actions else LocalCandidates(spec.action_low, spec.action_high).names

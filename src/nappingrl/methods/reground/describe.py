@@ -17,17 +17,17 @@ def describe(grounding: Grounding, domain: DomainSpec) -> str:
 
 
 def _describe_discrete(actions: DiscreteMap, domain: DomainSpec) -> list[str]:
-    words = []
+    words, labels = [], domain.action_labels
     for wanted, executed in enumerate(actions.instead.tolist()):
         is_swap = bool(actions.instead[executed] == wanted)
         if executed == wanted or (is_swap and executed < wanted):
             continue
         between = "<->" if is_swap else "instead of"
         pair = (wanted, executed) if is_swap else (executed, wanted)
-        words.append(f"{_name(pair[0], domain)} {between} {_name(pair[1], domain)}")
+        words.append(f"{labels[pair[0]]} {between} {labels[pair[1]]}")
     if not actions.is_permutation:
         changed = [(b, w) for b, w in enumerate(actions.acts_as.tolist()) if b != w]
-        words += [f"{_name(b, domain)} acts as {_name(w, domain)}" for b, w in changed]
+        words += [f"{labels[b]} acts as {labels[w]}" for b, w in changed]
     return words
 
 
@@ -46,10 +46,10 @@ def _describe_continuous(actions: ContinuousMap) -> list[str]:
 def _describe_sensors(sensors: SensorMap, domain: DomainSpec) -> list[str]:
     words = []
     for i, (source, gain, shift) in enumerate(zip(sensors.source, sensors.gain, sensors.shift, strict=True)):
-        name = domain.names[i]
+        name = domain.observation_labels[i]
         if source != i and not (sensors.source[source] == i and i > source):
             is_swap = sensors.source[source] == i
-            words.append(f"{name} {'<->' if is_swap else 'is read from'} {domain.names[source]}")
+            words.append(f"{name} {'<->' if is_swap else 'is read from'} {domain.observation_labels[source]}")
         if gain < 0:
             words.append(f"{name} is negated")
         if abs(gain) != 1.0:
@@ -57,7 +57,3 @@ def _describe_sensors(sensors: SensorMap, domain: DomainSpec) -> list[str]:
         if shift:
             words.append(f"{name} is shifted by {shift:.3g}")
     return words
-
-
-def _name(action: int, domain: DomainSpec) -> str:
-    return domain.action_names[action] if domain.action_names else f"action {action}"

@@ -226,7 +226,7 @@ class RegroundTrial:
         if len(states) < MIN_STUCK:
             return ""
         is_stuck = reference.is_modelled & (np.ptp(states, axis=0) == 0)
-        return ", ".join(self.domain.names[i] for i in np.flatnonzero(is_stuck))
+        return ", ".join(self.domain.observation_labels[i] for i in np.flatnonzero(is_stuck))
 
     def _is_fine(self, reference: Reference, current: Transitions, usable: Rows, starts: Matrix) -> bool:
         """Whether the latest steps under the grounding fit the reference as steps usually do."""

@@ -53,9 +53,7 @@ class Frames:
             "match": self.number,
             "domain": spec.domain,
             "title": domain.title,
-            "domains": {
-                name: domains.entry(name).title if name in domains else name for name in choices.domain_names()
-            },
+            "domains": {name: _domain_title(name) for name in choices.domain_names()},
             "agent": self._own_name or spec.agent or world.default_agent,
             "agents": choices.agents_of(spec.domain),
             "method": spec.method,
@@ -184,7 +182,7 @@ def _number(value: float | None) -> float | None:
 
 
 def _domain_title(name: str) -> str:
-    return str(domains.entry(name).title) if name in domains else name
+    return domains.entry(name).title if name in domains else name
 
 
 def _jpeg(sketch: Sketch) -> str:

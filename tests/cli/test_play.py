@@ -23,7 +23,7 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     ("words", "text"),
     [
         (("cartpol",), "unknown domain 'cartpol'"),
-        (("cartpole", "--env", "Acrobot-v1"), "both a domain (cartpole) and --env Acrobot-v1"),
+        (("cartpole", "--env", "Acrobot-v1"), "both DOMAIN (cartpole) and --env (Acrobot-v1) are given"),
         (("cartpole", "--agent", "nobody"), "unknown agent 'nobody'"),
         (("cartpole", "--agent", "no.zip"), "no.zip"),
         (("--env", "Acrobot-v1", "--agent", "cartpole-ppo"), "cartpole-ppo"),

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from tyro.conf import Positional
 
-from nappingrl.errors import BadSpecError, MissingExtraError, check_whole
+from nappingrl.cli.domain_or_env import domain_or_env
+from nappingrl.errors import MissingExtraError, check_whole
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,7 @@ class Play:
     def __call__(self) -> None:
         """Serve until Ctrl-C."""
         check_whole("--port", self.port, 0, 65535)
-        if self.domain and self.env:
-            raise BadSpecError(f"both a domain ({self.domain}) and --env {self.env}; give one of them")
+        name = domain_or_env(self.domain, self.env, default="cartpole")
         try:
             from nappingrl.play.server import Server
         except ModuleNotFoundError as error:
@@ -44,6 +44,6 @@ class Play:
             ) from None
         from nappingrl.play.choices import Choices
 
-        choices = Choices(self.env or self.domain or "cartpole", self.agent, self.method)
+        choices = Choices(name, self.agent, self.method)
         choices.check()
         Server(choices, self.port).run(opens_browser=not self.no_browser)

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from tyro.conf import Positional
 
+from nappingrl.cli.domain_or_env import domain_or_env
 from nappingrl.errors import BadSpecError, MissingExtraError, check_whole
 from nappingrl.play.choices import Choices
 from nappingrl.play.match import Match, MatchSpec, default_method
@@ -48,6 +49,7 @@ class Record:
 
     def __call__(self) -> None:
         """Film, then print the file."""
+        name = domain_or_env(self.domain, self.env, default="cartpole")
         self._check()
         try:
             from nappingrl.play.film import record
@@ -55,7 +57,7 @@ class Record:
             raise MissingExtraError(
                 f'films need {error.name}, which is not installed: pip install "nappingrl[play]"'
             ) from None
-        choices = Choices(self.env or self.domain or "cartpole", self.agent, self.method)
+        choices = Choices(name, self.agent, self.method)
         world, agent = choices.check(self.novelty)
         changes = world.draw(self.novelty, np.random.default_rng(self.seed))
         spec = MatchSpec(choices.domain, self.agent, self.method or default_method(world, agent), self.seed)
@@ -64,8 +66,6 @@ class Record:
         print(f"film: {self.out} ({length:.0f} s, {self.out.stat().st_size / 1e6:.1f} MB)")
 
     def _check(self) -> None:
-        if self.domain and self.env:
-            raise BadSpecError(f"both a domain ({self.domain}) and --env {self.env}; give one of them")
         check_whole("--seed", self.seed, 0, MAX_SEED)
         check_whole("--width", self.width, 200, 1920)
         for name, value, low, high in (

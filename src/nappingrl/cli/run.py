@@ -12,6 +12,7 @@ from tyro.conf import Positional
 from nappingrl.agents import load
 from nappingrl.cli import argv
 from nappingrl.cli.console import new_run_folder, print_note, print_table, progress
+from nappingrl.cli.domain_or_env import domain_or_env
 from nappingrl.env_wrappers import SEPARATOR
 from nappingrl.errors import BadSpecError, check_whole
 from nappingrl.novelties.subject import find_spec
@@ -117,17 +118,13 @@ class Run:
 
     def _domain_name(self) -> str:
         """The domain, or the id of the gymnasium environment."""
-        if bool(self.domain) == bool(self.env):
-            given = f"both DOMAIN ({self.domain}) and --env ({self.env}) are" if self.env else "no domain is"
-            raise BadSpecError(
-                f"{given} given; allowed: a DOMAIN of `napping list`, or --env with the id of a gymnasium environment"
-            )
+        name = domain_or_env(self.domain, self.env)
         if self.wrap and not self.env:
             raise BadSpecError(f"--wrap {' '.join(self.wrap)} is for environments: give --env instead of a domain")
-        name = SEPARATOR.join([self.env, *self.wrap])
+        name = SEPARATOR.join([name, *self.wrap])
         if self.env:
             find_spec(name)
-        return self.domain or name
+        return name
 
 
 def _idle_notes(run: TrialRun) -> list[str]:

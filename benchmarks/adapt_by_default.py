@@ -19,6 +19,7 @@ import polars as pl
 
 from nappingrl.agents import load
 from nappingrl.errors import NappingError
+from nappingrl.report.intervals import bootstrap_interval, mean
 from nappingrl.report.runs import read_run
 from nappingrl.trials.protocol import CHANGED
 from nappingrl.trials.runner import run_into
@@ -129,14 +130,6 @@ def by_trial(rows: pl.DataFrame, last: int = 0) -> np.ndarray:
     return means["return"].to_numpy()
 
 
-def bootstrap(values: np.ndarray) -> tuple[float, float]:
-    """95 % interval of the mean."""
-    random = np.random.default_rng(0)
-    means = values[random.integers(len(values), size=(10_000, len(values)))].mean(axis=1)
-    low, high = np.quantile(means, [0.025, 0.975])
-    return float(low), float(high)
-
-
 def false_alarms(rows: pl.DataFrame) -> int:
     """Trials with an alarm."""
     return int(rows.filter(pl.col("detected"))["trial"].n_unique())
@@ -166,8 +159,9 @@ def table_line(case: Case, arguments: argparse.Namespace) -> list[str]:
             continue
         last = by_trial(rows, 10).mean()
         harm = (by_trial(rows) - by_trial(frozen)) / scale
-        low, high = bootstrap(harm)
-        found += [f"{last:.1f}", f"{(last - end) / (usual - end):.0%}", f"{harm.mean():+.1f} [{low:+.1f}, {high:+.1f}]"]
+        interval = bootstrap_interval(mean, harm, rng=np.random.default_rng(0))
+        span = f" [{interval.low:+.1f}, {interval.high:+.1f}]" if interval else ""
+        found += [f"{last:.1f}", f"{(last - end) / (usual - end):.0%}", f"{harm.mean():+.1f}{span}"]
     return found
 
 

@@ -18,6 +18,7 @@ from gymnasium.spaces import Box, Discrete
 
 import nappingrl
 from nappingrl.agents.base import Agent
+from nappingrl.report.intervals import bootstrap_interval, mean
 from nappingrl.types import Decision, Floats, Observations
 
 
@@ -103,13 +104,6 @@ def returns(
     return np.array([np.mean(values) for values in last["return"].to_list()])
 
 
-def interval(values: np.ndarray) -> tuple[float, float]:
-    """95 % bootstrap interval of the mean."""
-    random = np.random.default_rng(0)
-    means = values[random.integers(len(values), size=(10_000, len(values)))].mean(axis=1)
-    return tuple(np.quantile(means, [0.025, 0.975]))
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("env")
@@ -122,8 +116,9 @@ def main() -> None:
     arguments = parser.parse_args()
     for is_disguised in (False, True):
         found = returns(**vars(arguments), is_disguised=is_disguised)
-        low, high = interval(found)
-        print(f"{'disguised' if is_disguised else 'original':9}  last ten {found.mean():.1f} [{low:.1f}, {high:.1f}]")
+        interval = bootstrap_interval(mean, found, rng=np.random.default_rng(0))
+        span = f" [{interval.low:.1f}, {interval.high:.1f}]" if interval else ""
+        print(f"{'disguised' if is_disguised else 'original':9}  last ten {found.mean():.1f}{span}")
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ class Page:
 
     def complaints(self) -> list[str]:
         """Errors and warnings of the console, and exceptions."""
-        self.run("1")  # what was said before is here now
+        self.run("1")  # a round trip: earlier messages have arrived by now
         return list(self._said)
 
     def requests(self) -> list[str]:

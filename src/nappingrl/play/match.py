@@ -111,7 +111,7 @@ class Match:
         return REEL_FRAMES if any(pane.reel for pane in self.panes) else self.world.domain.frames_per_second
 
     def advance(self) -> list[Episode]:
-        """Show what is left of a step that takes long, else make the next one."""
+        """Show the next picture of a long step, or make the next step."""
         if any(pane.reel for pane in self.panes):
             for pane in self.panes:
                 del pane.reel[:1]

@@ -56,7 +56,7 @@ class Alarm:
 
 
 class Pane:
-    """An agent with a method in a world, stepped by whoever holds it."""
+    """An agent with a method in a world; the owner steps it."""
 
     def __init__(self, world: World, spec: AdaptationSpec, agent: Agent, draws: Draws, key: int, n_before: int) -> None:
         self.world, self.spec, self.agent = world, spec, agent

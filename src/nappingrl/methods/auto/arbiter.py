@@ -180,7 +180,7 @@ class Arbiter:
         return abs(offer.forecast.agent - agent.mean) < MAX_FORECAST_ERROR * gain
 
     def _value(self, offer: Offer, base: int) -> float:
-        """What a candidate may earn, with optimism about whoever has played less, it or the base."""
+        """What a candidate may earn, with optimism about the one with fewer episodes, it or the base."""
         if offer.forecast is not None and self._is_trusted(offer, base):
             return offer.forecast.own
         player, known = self.players[offer.number], self.players[base]

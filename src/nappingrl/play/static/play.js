@@ -32,7 +32,7 @@ window.playground = {
   take: (link) => (state.link = link),
   copyLink: () => {
     const text = `${location.origin}/?${state.link}`;
-    navigator.clipboard?.writeText(text).then(() => curtain("Link copied: it works for whoever has run napping play.", 2500), () => curtain(text, 6000));
+    navigator.clipboard?.writeText(text).then(() => curtain("Link copied. It works in a browser that has this playground open.", 2500), () => curtain(text, 6000));
   },
 };
 

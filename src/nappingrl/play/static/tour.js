@@ -16,7 +16,7 @@ const STEPS = [
   },
   {
     title: "The world changes",
-    text: (state) => `The controls are now reversed: LEFT pushes right, RIGHT pushes left. Nobody tells the agents.`,
+    text: (state) => `The controls are now reversed: LEFT pushes right, RIGHT pushes left. The agents are not told.`,
     enter: (send) => send({ do: "change", changes: REVERSED }),
     ready: (state) => Object.keys(state.frame?.changes ?? {}).length > 0,
     lit: "changed",

@@ -21,6 +21,7 @@ from nappingrl.domains.angrybirds.levels.templates import TEMPLATES, make_level
 from nappingrl.domains.angrybirds.novelties import PAPER_NOVELTIES, make_change
 from nappingrl.domains.angrybirds.physics.world import World
 from nappingrl.domains.angrybirds.pictures.picture import draw
+from nappingrl.domains.angrybirds.words import name_shot
 
 FRAME_TICKS = 4
 
@@ -31,14 +32,14 @@ def play(env, agent, params, seed):
     actions, ended = [], False
     while not ended:
         action, _ = agent.predict(observation)
-        actions.append(AngryBirds.spec.action_names[int(action)])
+        actions.append(name_shot(observation, int(action)))
         observation, _, terminated, truncated, info = env.step(action)
         ended = terminated or truncated
     return info["status"] == "won", actions
 
 
-def trial(name, model, detector, params, episodes):
-    agent = NappingAgent(model, domain="angrybirds", method="napping", detector=detector)
+def trial(model, method, params, episodes):
+    agent = NappingAgent(model, domain="angrybirds", method=method, detector="given")
     env = agent.wrap(gymnasium.make("nappingrl/AngryBirds-v0", reward="win"))
     played = [play(env, agent, params, seed) for seed in range(episodes)]
     return agent, [won for won, _ in played], Counter(actions[0] for _, actions in played)
@@ -89,8 +90,8 @@ def main() -> None:
     print("|---|---|---|---|---|")
     for name in [args.novelty] if args.novelty else PAPER_NOVELTIES:
         params = {"template": 1.0 + list(TEMPLATES).index(name), name.replace("-", "_"): 1.0}
-        _, frozen, shots = trial(name, args.agent, "never", params, args.episodes)
-        agent, won, _ = trial(name, args.agent, "given", params, args.episodes)
+        _, frozen, shots = trial(args.agent, "frozen", params, args.episodes)
+        agent, won, _ = trial(args.agent, "napping", params, args.episodes)
         rules = "; ".join(str(rule) for rule in agent.explain()[:3])
         changed = AngryBirds.spec.novelties[name].description
         print(

@@ -53,6 +53,10 @@ class Domain(ABC):
         """Draw one copy."""
         raise BadSpecError(f"domain '{self.spec.name}' cannot be drawn: its class {type(self).__name__} has no draw()")
 
+    def draw_predicted(self, row: int, observation: Floats, canvas: "Canvas") -> bool:
+        """Draw what moves as it would be at an observation; False: observations of this domain do not say enough."""
+        return False
+
     def reel(self, row: int) -> "list[Callable[[Canvas], None]]":
         """Drawings of what happened within the latest step, where a step takes long; empty: a step is one picture."""
         return []

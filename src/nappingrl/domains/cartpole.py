@@ -18,6 +18,8 @@ from nappingrl.types import Actions, Defaults, DomainSpec, Flags, Floats, Observ
 TIME_STEP = 0.02
 ANGLE_LIMIT = 12 * 2 * math.pi / 360
 POSITION_LIMIT = 2.4
+GROUND = 300.0
+"""Where the track is drawn."""
 
 RANGES = {
     "length": (0.05, 5.0),
@@ -145,18 +147,23 @@ class CartPole(Domain):
 
     def draw(self, row: int, canvas: Canvas) -> None:
         """Cart and pole, both drawn to the scale of their parameters."""
+        canvas.line((0, GROUND), (600, GROUND), 2, "ground")
+        self.draw_predicted(row, self._state[row], canvas)
+
+    def draw_predicted(self, row: int, observation: Floats, canvas: Canvas) -> bool:
+        """Cart and pole."""
         length, _, masscart, masspole, _ = self._parameters[row]
-        x, _, angle, _ = self._state[row]
+        x, _, angle, _ = observation.tolist()
         scale = 600 / (2 * POSITION_LIMIT)
-        ground, at = 300.0, 300 + x * scale
+        ground, at = GROUND, 300 + x * scale
         width, height = 50 * masscart ** (1 / 3), 30 * masscart ** (1 / 3)
         reach = min(scale * 2 * length, 270.0)
         tip = (at + reach * math.sin(angle), ground - height - reach * math.cos(angle))
-        canvas.line((0, ground), (600, ground), 2, "ground")
         canvas.polygon([(at - width / 2, ground), (at + width / 2, ground), (at + width / 2, ground - height),
                         (at - width / 2, ground - height)], "body")  # fmt: skip
         canvas.line((at, ground - height), tip, 10 * (masspole / 0.1) ** (1 / 3), "part")
         canvas.circle((at, ground - height), 5, "joint")
+        return True
 
 
 @kernel()

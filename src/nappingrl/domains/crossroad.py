@@ -21,6 +21,8 @@ from nappingrl.types import Actions, Defaults, DomainSpec, Flags, Floats, Observ
 
 COLUMNS, GOAL, CARS, CAR_LENGTH, START = 14, 9, 8, 4, 7
 HORIZON = 100
+WIDE, HIGH = SIZE[0] / COLUMNS, SIZE[1] / (GOAL + 1)
+"""Of a cell as it is drawn."""
 LEFT, RIGHT, UP, DOWN, STAY = range(5)
 SPEED_UNITS = 100
 """Speeds are in hundredths of a cell per step."""
@@ -161,24 +163,30 @@ class CrossRoad(Domain):
 
     def draw(self, row: int, canvas: Canvas) -> None:
         """Red cars, a green player, and the road with its rows."""
-        wide, high = SIZE[0] / COLUMNS, SIZE[1] / (GOAL + 1)
-
-        def box(x: float, y: float, cells: float, inset: float, colour: str) -> None:
-            left, right = max(x * wide + inset, 0), min((x + cells) * wide - inset, SIZE[0])
-            top, bottom = SIZE[1] - (y + 1) * high + inset, SIZE[1] - y * high - inset
-            canvas.polygon([(left, top), (right, top), (right, bottom), (left, bottom)], colour)
-
-        box(0, 0, COLUMNS, 0, "pavement")
-        box(0, GOAL, COLUMNS, 0, "pavement")
+        _box(canvas, 0, 0, COLUMNS, 0, "pavement")
+        _box(canvas, 0, GOAL, COLUMNS, 0, "pavement")
         for y in range(1, GOAL + 1):
-            canvas.line((0, SIZE[1] - y * high), (SIZE[0], SIZE[1] - y * high), 1, "pavement")
+            canvas.line((0, SIZE[1] - y * HIGH), (SIZE[0], SIZE[1] - y * HIGH), 1, "pavement")
         x, y, t = self._player[row].tolist()
-        box(x, y, 1, 6, "player")
+        _box(canvas, x, y, 1, 6, "player")
         for y in range(1, CARS + 1):
             edge = car_edge(self._parameters[row], y, t) % COLUMNS
             for x in (edge, edge - COLUMNS):
                 if x > -CAR_LENGTH:
-                    box(x, y, CAR_LENGTH, 4, "car")
+                    _box(canvas, x, y, CAR_LENGTH, 4, "car")
+
+    def draw_predicted(self, row: int, observation: Floats, canvas: Canvas) -> bool:
+        """The player."""
+        column, line = observation[:2].tolist()
+        _box(canvas, column * (COLUMNS - 1), line * GOAL, 1, 6, "player")
+        return True
+
+
+def _box(canvas: Canvas, x: float, y: float, cells: float, inset: float, colour: str) -> None:
+    """A rectangle of some cells of a row."""
+    left, right = max(x * WIDE + inset, 0), min((x + cells) * WIDE - inset, SIZE[0])
+    top, bottom = SIZE[1] - (y + 1) * HIGH + inset, SIZE[1] - y * HIGH - inset
+    canvas.polygon([(left, top), (right, top), (right, bottom), (left, bottom)], colour)
 
 
 @kernel()

@@ -10,7 +10,7 @@ from nappingrl.domains.base import Domain
 from nappingrl.domains.canvas import Canvas
 from nappingrl.novelties.novelty import Novelty
 from nappingrl.score import Score
-from nappingrl.types import Actions, Defaults, DomainSpec, Flags, Floats, Observations, Rows, Solved
+from nappingrl.types import Actions, Defaults, DomainSpec, Flags, Floats, Observations, Point, Rows, Solved
 
 POSITION_MIN, POSITION_MAX, GOAL, MAX_SPEED = -1.2, 0.6, 0.5, 0.07
 _PARAMETERS = {"force": 0.001, "gravity": 0.0025}
@@ -114,24 +114,30 @@ class MountainCar(Domain):
 
     def draw(self, row: int, canvas: Canvas) -> None:
         """The valley, the car and the flag."""
-
-        def place(position: float, above: float = 0.0) -> tuple[float, float]:
-            height = math.sin(3 * position) * 0.45 + 0.55
-            return (position - POSITION_MIN) * 600 / (POSITION_MAX - POSITION_MIN), 380 - height * 300 - above
-
-        hill = [place(float(p)) for p in np.linspace(POSITION_MIN, POSITION_MAX, 120)]
+        hill = [_place(float(p)) for p in np.linspace(POSITION_MIN, POSITION_MAX, 120)]
         canvas.polygon([*hill, (600, 400), (0, 400)], "ground")
-        foot = place(GOAL)
+        foot = _place(GOAL)
         canvas.line(foot, (foot[0], foot[1] - 50), 2, "joint")
         canvas.polygon([(foot[0], foot[1] - 50), (foot[0], foot[1] - 36), (foot[0] + 24, foot[1] - 43)], "goal")
-        position = float(self._state[row, 0])
+        self.draw_predicted(row, self._state[row], canvas)
+
+    def draw_predicted(self, row: int, observation: Floats, canvas: Canvas) -> bool:
+        """The car."""
+        position = float(observation[0])
         slope = math.cos(3 * position)
-        x, y = place(position, 12)
+        x, y = _place(position, 12)
         c, s = math.cos(math.atan(slope)), -math.sin(math.atan(slope))
         corners = [(-20, -10), (20, -10), (20, 8), (-20, 8)]
         canvas.polygon([(x + a * c - b * s, y + a * s + b * c) for a, b in corners], "body")
         for a in (-12, 12):
             canvas.circle((x + a * c - 9 * s, y + a * s + 9 * c), 6, "joint")
+        return True
+
+
+def _place(position: float, above: float = 0.0) -> Point:
+    """Where a position of the valley is drawn."""
+    height = math.sin(3 * position) * 0.45 + 0.55
+    return (position - POSITION_MIN) * 600 / (POSITION_MAX - POSITION_MIN), 380 - height * 300 - above
 
 
 @kernel()

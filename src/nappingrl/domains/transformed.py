@@ -52,6 +52,10 @@ class TransformedDomain(Domain):
     def draw(self, row: int, canvas: "Canvas") -> None:
         self._inner.draw(row, canvas)
 
+    @override
+    def draw_predicted(self, row: int, observation: Floats, canvas: "Canvas") -> bool:
+        return self._inner.draw_predicted(row, observation, canvas)
+
     def _update(self, rows: Rows) -> None:
         """Observations are changed once a step: noise must not differ when they are asked for again."""
         self._observations[rows] = self._transforms.observations(rows, self._inner.observe(rows))

@@ -203,6 +203,10 @@ class Method:
         """What it expects to earn in the next episode; None: it cannot tell."""
         return None
 
+    def imagine(self, row: int, observation: Floats, n_steps: int) -> Floats | None:
+        """The observations (at most n_steps, d) that its model predicts from here, as it acts; None: no model."""
+        return None
+
     def diverged(self, rows: Rows) -> Flags:
         """Where a learner diverged (its numbers were no longer finite) and stopped learning."""
         return np.zeros(len(rows), np.bool_)

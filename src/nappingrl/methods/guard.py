@@ -200,6 +200,10 @@ class GuardedMethod(Method):
         return self.method.forecast(row)
 
     @override
+    def imagine(self, row: int, observation: Floats, n_steps: int) -> Floats | None:
+        return None if not self.acting(row) else self.method.imagine(row, observation, n_steps)
+
+    @override
     def diverged(self, rows: Rows) -> Flags:
         return self.method.diverged(rows)
 

@@ -74,6 +74,7 @@ class SliderRow:
     def _typed(self, event: Any) -> None:
         if event.value is not None:
             self._set(float(event.value))
+            self._moved = -math.inf  # the slider follows
 
     def _set(self, value: float) -> None:
         if value != self._panel.changes.get(self.name, self.trained):

@@ -12,6 +12,7 @@ from nappingrl.explain import explained, summarise_principles
 from nappingrl.play.choices import Choices
 from nappingrl.play.copies import as_command, as_film, as_python, as_query
 from nappingrl.play.embedding import EmbeddingMap
+from nappingrl.play.imagined import imagined
 from nappingrl.play.match import Match, method_names, title_of
 from nappingrl.play.pane import ROW, Pane
 from nappingrl.registry import domains
@@ -38,6 +39,8 @@ class Frames:
         self._n_sent = [0, 0]
         self._rules: list[str] = []
         self._n_facts = 0
+        self._imagined_in = -1
+        """The episode that the latest imagined rollout belongs to."""
 
     def note_step(self) -> None:
         """A step was made."""
@@ -112,7 +115,11 @@ class Frames:
         }
         if gauge is not None:
             frame["limits"] = [gauge.label, _number(gauge.low), _number(gauge.high)]
-        if self._n_frames % SLOW == 1:
+        is_due = self._n_frames % SLOW == 1
+        if is_due or match.adapting.episode != self._imagined_in:
+            frame["imagined"] = imagined(match.adapting)
+            self._imagined_in = match.adapting.episode
+        if is_due:
             frame["facts"] = self._facts()
         return frame
 

@@ -187,6 +187,10 @@ class Pane:
         name = self.world.plain.name_action
         return "" if name is None or self.executed is None else name(self.seen[0], int(self.executed[0]))
 
+    def imagine(self, n_steps: int) -> Floats | None:
+        """The observations that the method's model predicts from now on; None: it has none, or does not act by it."""
+        return self.adaptation.method.imagine(0, self.observations[0], n_steps)
+
     def sketch(self) -> Sketch:
         """A drawing of the world now."""
         sketch = Sketch()

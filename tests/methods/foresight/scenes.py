@@ -67,7 +67,12 @@ def weights_of(seed: int, kind: int, n_outputs: int) -> Array:
 
 
 def literal_rollout(rollouts: Rollouts, number: int, kind: int, weights: Array) -> float:
-    """One rollout, as it is described."""
+    """The value of one rollout."""
+    return literal_path(rollouts, number, kind, weights)[0]
+
+
+def literal_path(rollouts: Rollouts, number: int, kind: int, weights: Array) -> tuple[float, list[Array]]:
+    """One rollout, as it is described: its value and its states."""
     model, state = rollouts.model, rollouts.starts[number]
     states, total = [state], 0.0
     for noise in rollouts.noise[number]:
@@ -89,8 +94,8 @@ def literal_rollout(rollouts: Rollouts, number: int, kind: int, weights: Array) 
         if last is not None:
             break
     if rollouts.goal == COVERAGE:
-        return float((np.ptp(states, axis=0) / model.frame.scale).sum())
-    return total
+        total = float((np.ptp(states, axis=0) / model.frame.scale).sum())
+    return total, states
 
 
 def literal_terminal_reward(terminations: Terminations, state: Array) -> float | None:

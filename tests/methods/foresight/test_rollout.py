@@ -6,10 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from methods.foresight.scenes import (
+    HORIZON,
     KIND,
     SEEDS,
     TERMINATION,
     Array,
+    literal_path,
     literal_rollout,
     literal_terminal_reward,
     rollouts_of,
@@ -24,6 +26,7 @@ from nappingrl.methods.foresight.rollout import (
     Rollouts,
     evaluate,
     evaluate_with_agent,
+    imagine,
     max_return,
     rollout,
 )
@@ -40,8 +43,22 @@ def test_a_rollout_is_the_literal_loop(
     n_outputs, action_size = (3, 3) if is_discrete else (2, 5)
     rollouts = rollouts_of(seed, terminations, 1, goal, is_discrete=is_discrete, action_size=action_size)
     weights = weights_of(seed, kind, n_outputs)
-    found = rollout(rollouts, 0, kind, weights, -np.inf)
+    found = rollout(rollouts, 0, kind, weights, -np.inf, np.empty((0, 0)))
     assert found == pytest.approx(literal_rollout(rollouts, 0, kind, weights), abs=1e-9)
+
+
+@given(SEEDS, KIND, TERMINATION, st.integers(1, HORIZON))
+@settings(max_examples=30, deadline=None)
+def test_the_imagined_states_are_those_of_a_rollout_without_noise(
+    seed: int, kind: int, terminations: Terminations, n_steps: int
+) -> None:
+    rollouts = rollouts_of(seed, terminations, 1)
+    policy = SimplePolicy(kind, weights_of(seed, kind, 2))
+    calm = rollouts._replace(noise=np.zeros_like(rollouts.noise))
+    _, expected = literal_path(calm, 0, kind, policy.weights)
+    encoding = ActionEncoding(domain_of([-3, -3], [3, 3], 2))
+    found = imagine(rollouts, line_agent(), encoding, policy, rollouts.starts[0], n_steps)
+    np.testing.assert_allclose(found, expected[1 : n_steps + 1], atol=1e-9)
 
 
 @given(SEEDS, KIND, TERMINATION)
@@ -102,18 +119,37 @@ def line_agent() -> Agent:
 
 
 def literal_with_agent(rollouts: Rollouts, order: list[int]) -> float:
-    model, total = rollouts.model, 0.0
+    return literal_path_with_agent(rollouts, order)[0]
+
+
+def literal_path_with_agent(rollouts: Rollouts, order: list[int]) -> tuple[float, list[Array]]:
+    """The mean return, and the states of all rollouts one after the other."""
+    model, total, states = rollouts.model, 0.0, []
     for start, noise in zip(rollouts.starts, rollouts.noise, strict=True):
         state: Array = start
         for row in noise:
             wanted = int(line_agent().forward(state[None].astype(np.float32)).actions[0])
             after, reward = literal_step(model, state, np.eye(2)[order[wanted]])
             state = np.clip(after + model.noise * row, model.low, model.high)
+            states.append(state)
             last = literal_terminal_reward(rollouts.terminations, state)
             total += reward if last is None else last
             if last is not None:
                 break
-    return total / len(rollouts.starts)
+    return total / len(rollouts.starts), states
+
+
+@given(SEEDS, TERMINATION, st.sampled_from([[0, 1], [1, 0]]))
+@settings(max_examples=20, deadline=None)
+def test_the_imagined_states_of_a_remap_are_those_of_the_agents_rollout(
+    seed: int, terminations: Terminations, order: list[int]
+) -> None:
+    rollouts = rollouts_of(seed, terminations, 1)
+    _, expected = literal_path_with_agent(rollouts._replace(noise=np.zeros_like(rollouts.noise)), order)
+    policy = SimplePolicy(REMAP, np.array([order], np.float64))
+    encoding = ActionEncoding(domain_of([-3, -3], [3, 3], 2))
+    found = imagine(rollouts, line_agent(), encoding, policy, rollouts.starts[0], HORIZON)
+    np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 @given(SEEDS, TERMINATION, st.floats(-4, 1))

@@ -256,6 +256,11 @@ class Auto(Method):
         return "" if method is None else method.describe(row)
 
     @override
+    def imagine(self, row: int, observation: Floats, n_steps: int) -> Floats | None:
+        method = self._acting(row)
+        return None if method is None else method.imagine(row, observation, n_steps)
+
+    @override
     def table(self, row: int) -> dict[str, NDArray[Any]]:
         method = self._acting(row)
         return {} if method is None else method.table(row)

@@ -16,7 +16,7 @@ from nappingrl.methods.foresight.policies import FROZEN
 from nappingrl.methods.foresight.table import RunningEpisodes, TrialTable
 from nappingrl.methods.foresight.trial import ForesightTrial, TrialState
 from nappingrl.snapshot import Expected, Sizes, flatten, unflatten
-from nappingrl.types import Actions, Decision, Flags, Keys, Observations, Rows, Transition
+from nappingrl.types import Actions, Decision, Flags, Floats, Keys, Observations, Rows, Transition
 from nappingrl.world_model.action_encoding import ActionEncoding
 from nappingrl.world_model.transitions import TransitionBuffer, Transitions, encode
 
@@ -196,6 +196,10 @@ class Foresight(Method):
         if planner is None or planner.exploring is not None or self.trials[row].policy is None:
             return None
         return Forecast(planner.frozen.expected, planner.current.estimate)
+
+    @override
+    def imagine(self, row: int, observation: Floats, n_steps: int) -> Floats | None:
+        return self.trials[row].imagine(observation, n_steps)
 
     @override
     def context_sizes(self, row: int) -> dict[int, int]:

@@ -20,7 +20,7 @@ from nappingrl.methods.foresight.policies import (
     n_terms,
     remaps,
 )
-from nappingrl.methods.foresight.rollout import COVERAGE, RETURN, Rollouts, evaluate, evaluate_with_agent
+from nappingrl.methods.foresight.rollout import COVERAGE, RETURN, Rollouts, evaluate, evaluate_with_agent, imagine
 from nappingrl.methods.foresight.search import Effort, search
 from nappingrl.methods.foresight.terminations import Terminations, find_terminations
 from nappingrl.snapshot import Expected, Sizes
@@ -75,6 +75,8 @@ class Planner:
         self._errors: list[float] = []
         """Return minus expected return of the first episode of each of the latest new policies."""
         self._random = random
+        self._fitted: Rollouts | None = None
+        """The world of the latest plan, without starts and noise; None: none since it was made or restored."""
 
     @property
     def current(self) -> SimplePolicy:
@@ -92,15 +94,23 @@ class Planner:
     def replan(self, transitions: Transitions, starts: NDArray[np.float64], now: Floats | None = None) -> None:
         """Choose a policy anew; `starts` are initial states, `now` is the state within a running episode."""
         rollouts = self._rollouts(transitions, starts, now)
-        self.exploring = None
+        self.exploring = self._fitted = None
         if rollouts is None:
             self.chosen = self.frozen
-        elif rollouts.goal == COVERAGE:
+            return
+        self._fitted = rollouts._replace(starts=rollouts.starts[:0].copy(), noise=rollouts.noise[:0].copy())
+        if rollouts.goal == COVERAGE:
             n = self.config.n_coverage_rollouts
             few = rollouts._replace(starts=rollouts.starts[:n], noise=rollouts.noise[:n])
             self.exploring = self._search(few, LINEAR, [])
         else:
             self._choose(rollouts)
+
+    def imagine(self, state: Floats, n_steps: int) -> Floats | None:
+        """The states (m, d) that are expected from here under the policy in force; None: no world is fitted."""
+        if self._fitted is None:
+            return None
+        return imagine(self._fitted, self.agent, self.encoding, self.current, state, n_steps)
 
     def _rollouts(self, transitions: Transitions, starts: NDArray[np.float64], now: Floats | None) -> Rollouts | None:
         """The rollouts in the fitted world; None where they cannot be trusted or there is nothing to plan for."""

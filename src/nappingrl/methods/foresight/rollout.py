@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from nappingrl._build import kernel
 from nappingrl.agents.base import Agent
-from nappingrl.methods.foresight.policies import REMAP, RESIDUAL, SimplePolicy, choose, score
+from nappingrl.methods.foresight.policies import LINEAR, QUADRATIC, REMAP, RESIDUAL, SimplePolicy, choose, score
 from nappingrl.methods.foresight.terminations import Terminations, terminal_reward, termination_at, terminations_at
 from nappingrl.types import Floats
 from nappingrl.world_model.action_encoding import ActionEncoding
@@ -44,8 +44,13 @@ def max_return(max_reward: float, max_terminal_reward: float, n_steps: int) -> f
 
 
 @kernel()
-def rollout(rollouts: Rollouts, number: int, kind: int, weights: NDArray[np.float64], least: float) -> float:
-    """The return (or coverage) of one rollout; -inf as soon as the return cannot reach `least` any more."""
+def rollout(
+    rollouts: Rollouts, number: int, kind: int, weights: NDArray[np.float64], least: float, path: NDArray[np.float64]
+) -> float:
+    """The return (or coverage) of one rollout; -inf as soon as the return cannot reach `least` any more.
+
+    `path` (m, d) receives the first m states after the start.
+    """
     model, terminations, goal = rollouts.model, rollouts.terminations, rollouts.goal
     max_reward, max_terminal_reward = rollouts.max_reward, rollouts.max_terminal_reward
     start, noise = rollouts.starts[number], rollouts.noise[number]
@@ -70,6 +75,8 @@ def rollout(rollouts: Rollouts, number: int, kind: int, weights: NDArray[np.floa
             value = next_state[i] + model.noise[i] * noise[t, i]
             state[i] = min(max(value, model.low[i]), model.high[i])
             lowest[i], highest[i] = min(lowest[i], state[i]), max(highest[i], state[i])
+        if t < path.shape[0]:
+            path[t] = state
         termination = termination_at(terminations, state)
         if termination >= 0:
             total += terminal_reward(terminations, termination)
@@ -88,10 +95,11 @@ def rollout(rollouts: Rollouts, number: int, kind: int, weights: NDArray[np.floa
 def evaluate(rollouts: Rollouts, kind: int, weights: NDArray[np.float64], least: float) -> float:
     """The mean over the rollouts; stops as soon as it cannot reach `least`, and returns a number below it."""
     n, total = rollouts.starts.shape[0], 0.0
+    no_path = np.empty((0, 0))
     best = max_return(rollouts.max_reward, rollouts.max_terminal_reward, rollouts.noise.shape[1])
     for i in range(n):
         need = least * n - total - best * (n - 1 - i) if rollouts.goal == RETURN else -np.inf
-        value = rollout(rollouts, i, kind, weights, need)
+        value = rollout(rollouts, i, kind, weights, need, no_path)
         total += value
         if rollouts.goal == RETURN and value < need:
             return least - 1e-9 - abs(least) * 1e-9
@@ -99,12 +107,13 @@ def evaluate(rollouts: Rollouts, kind: int, weights: NDArray[np.float64], least:
 
 
 def evaluate_with_agent(
-    rollouts: Rollouts, agent: Agent, encoding: ActionEncoding, policies: list[SimplePolicy], least: Floats
-) -> list[float]:
+    rollouts: Rollouts, agent: Agent, encoding: ActionEncoding, policies: list[SimplePolicy], least: Floats,
+    path: NDArray[np.float64] | None = None,
+) -> list[float]:  # fmt: skip
     """The mean return of each policy that asks the agent (frozen, remap, residual), all rollouts side by side.
 
     If no step can earn anything, a policy stops as soon as its mean return is below its `least`; then the number
-    returned is more than it would earn.
+    returned is more than it would earn. `path` (m, d) receives the first m states of the first rollout.
     """
     model, (n, d) = rollouts.model, rollouts.starts.shape
     is_loss_only = max(rollouts.max_reward, rollouts.max_terminal_reward) <= 0
@@ -121,6 +130,8 @@ def evaluate_with_agent(
         predict_steps(model, states[running], actions, next_states, rewards)
         next_states = np.clip(next_states + model.noise * rollouts.noise[running % n, t], model.low, model.high)
         states[running] = next_states
+        if path is not None and t < len(path) and running[0] == 0:
+            path[t] = next_states[0]
         termination = np.empty(len(running), np.int64)
         terminations_at(rollouts.terminations, next_states, termination, rewards)
         totals[running] += rewards
@@ -132,6 +143,19 @@ def evaluate_with_agent(
             break
     means: list[float] = totals.reshape(-1, n).mean(axis=1).tolist()
     return means
+
+
+def imagine(
+    rollouts: Rollouts, agent: Agent, encoding: ActionEncoding, policy: SimplePolicy, start: Floats, n_steps: int
+) -> NDArray[np.float64]:
+    """The states (m, d) that the fitted world predicts from `start` under a policy, without noise, until it ends."""
+    path = np.full((n_steps, len(start)), np.nan)
+    single = rollouts._replace(starts=start[None].astype(np.float64), noise=np.zeros((1, *path.shape)))
+    if policy.kind in (LINEAR, QUADRATIC):
+        rollout(single, 0, policy.kind, policy.weights, -np.inf, path)
+    else:
+        evaluate_with_agent(single, agent, encoding, [policy], np.array([-np.inf]), path)
+    return np.asarray(path[~np.isnan(path[:, 0])])
 
 
 class _Changes:

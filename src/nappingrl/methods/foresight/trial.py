@@ -108,6 +108,10 @@ class ForesightTrial:
         action: Actions = self._encoding.unscale(scaled)[0]
         return action
 
+    def imagine(self, observation: Floats, n_steps: int) -> Floats | None:
+        """The states (m, d) that are expected from here under the policy in force; None: there is none, or no model."""
+        return None if self.planner is None or self.policy is None else self.planner.imagine(observation, n_steps)
+
     def enter(
         self, context: int, transitions: Transitions, episode: int, is_between_episodes: bool
     ) -> Transitions | None:

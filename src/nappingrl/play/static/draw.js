@@ -27,7 +27,8 @@ export function prepare(canvas) {
   return { pen, width, height };
 }
 
-export function paint(canvas, shapes, size) {
+// Shapes of the world, then the poses that are imagined, fainter the later they are.
+export function paint(canvas, shapes, size, poses = []) {
   const { pen, width, height } = prepare(canvas);
   const scale = Math.min(width / size[0], height / size[1]);
   pen.translate((width - scale * size[0]) / 2, (height - scale * size[1]) / 2);
@@ -35,6 +36,15 @@ export function paint(canvas, shapes, size) {
   pen.beginPath();
   pen.rect(0, 0, size[0], size[1]);
   pen.clip();
+  trace(pen, shapes);
+  poses.forEach((pose, i) => {
+    pen.globalAlpha = 0.34 - (0.22 * i) / poses.length;
+    trace(pen, pose);
+  });
+  pen.globalAlpha = 1;
+}
+
+function trace(pen, shapes) {
   for (const [kind, name, ...rest] of shapes) {
     pen.fillStyle = pen.strokeStyle = colour(name);
     pen.beginPath();

@@ -14,9 +14,10 @@ const put = (id, text) => {
   if (element && element.textContent !== text) element.textContent = text;
 };
 
+const NOTHING = { poses: [], said: "" };
 const state = {
   about: null, facts: null, frame: null, link: "",
-  shapes: [[], []], returns: [[], []], gauge: [], limits: null, trail: [], overrides: [],
+  shapes: [[], []], returns: [[], []], gauge: [], limits: null, trail: [], overrides: [], imagined: NOTHING,
   n_frames: 0, shown: [], isMapNew: true, alarm: null, calm: 0,
 };
 let socket = null;
@@ -56,7 +57,7 @@ function receive(message) {
 }
 
 function begin(about) {
-  Object.assign(state, { about, facts: null, shapes: [[], []], returns: [[], []], gauge: [], trail: [], overrides: [], alarm: null, isMapNew: true });
+  Object.assign(state, { about, facts: null, shapes: [[], []], returns: [[], []], gauge: [], trail: [], overrides: [], imagined: NOTHING, alarm: null, isMapNew: true });
   curtain("");
   for (const name of PANES) {
     const chips = about.actions.length > MAX_CHIPS ? [""] : about.actions;
@@ -113,6 +114,7 @@ function show(frame, isDrawn) {
 function note(frame) {
   for (const value of frame.gauge) state.gauge.push({ value, alarm: false });
   if (state.gauge.length > GAUGE_STEPS) state.gauge.splice(0, state.gauge.length - GAUGE_STEPS);
+  if (frame.imagined) state.imagined = frame.imagined;
   if (frame.limits) state.limits = frame.limits;
   if (frame.point) state.trail.push(frame.point);
   if (state.trail.length > 60) state.trail.shift();
@@ -124,7 +126,7 @@ function note(frame) {
 
 function drawPane(name, pane, shapes) {
   if (pane.image) paintImage($(name), pane.image);
-  else paint($(name), shapes, state.about.size);
+  else paint($(name), shapes, state.about.size, name === "adapting" ? state.imagined.poses : []);
   $(`${name}-number`).innerHTML = `episode ${pane.episode} · step ${pane.step} · return <b>${pane.total ?? 0}</b>`;
   if (typeof pane.does !== "number") return;
   if (state.about.actions.length > MAX_CHIPS) {
@@ -158,6 +160,7 @@ function facts(facts) {
   const share = state.overrides.reduce((a, b) => a + b, 0) / Math.max(1, state.overrides.length);
   const pane = frame.panes[1];
   const names = about.actions;
+  put("imagined", state.imagined.said);
   put("override", !share ? "" : pane.override && typeof pane.does === "number" ? `wanted ${names[pane.wanted]}, does ${names[pane.does]}` : `${Math.round(100 * share)} % of the latest actions are not what the agent wanted`);
   const contexts = Object.keys(facts.contexts).length;
   put("contexts", `${contexts} context${contexts === 1 ? "" : "s"} learned · now in ${facts.context ? `context ${facts.context}` : "the original one"}`);

@@ -1,5 +1,6 @@
 """`napping play` and `napping record`: one line for each mistake, and films of every domain."""
 
+import os
 import socket
 from pathlib import Path
 
@@ -87,3 +88,23 @@ def test_every_domain_is_filmed(tmp_path: Path, capsys: pytest.CaptureFixture[st
 )
 def test_bad_options_of_a_film(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], text: str) -> None:
     assert text in refused(capsys, "record", *words)
+
+
+def test_an_mp4_needs_ffmpeg(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    error = refused(capsys, "record", "--method", "frozen", "--out", str(tmp_path / "film.mp4"))
+    assert "an .mp4 needs the program ffmpeg, which is not on the PATH; record a .gif" in error
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell script stands in for ffmpeg")
+def test_an_mp4_is_filmed_with_even_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "ffmpeg"
+    program.write_text('#!/bin/sh\nfor last; do :; done\necho "$@" > "$last.words"\nexec /bin/cat > "$last"\n')
+    program.chmod(0o700)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    path = tmp_path / "film.mp4"
+    main(["record", "--method", "frozen", "--seconds", "0.2", "--width", "301", "--out", str(path)])
+    assert "-s 302x202 -r 25" in (tmp_path / "film.mp4.words").read_text()  # H.264 refuses odd sizes
+    assert path.stat().st_size == 5 * 302 * 202 * 3

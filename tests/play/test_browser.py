@@ -216,3 +216,15 @@ def test_when_the_server_stops_the_page_says_so(browser: Browser) -> None:
         page.wait("document.getElementById('curtain').textContent.includes('server has stopped')")
         wait_for(lambda: process.poll() is not None)
         page.close()
+
+
+def test_a_film_is_recorded_and_downloaded(page: Page, tmp_path: Path) -> None:
+    page.tab.locator("#film").click()
+    page.tab.locator("#film-gif").click()
+    page.wait("parseFloat(document.getElementById('recorded').textContent) > 0.4")
+    assert page.run("document.getElementById('film').innerText").endswith("End the film")
+    with page.tab.expect_download() as download:
+        page.tab.locator("#film").click()
+    download.value.save_as(tmp_path / "film.gif")
+    assert (tmp_path / "film.gif").read_bytes()[:6] == b"GIF89a"
+    page.wait("document.getElementById('recorded').textContent === ''")

@@ -1,11 +1,12 @@
 """Commands in, messages out: what a tab and its session say to each other."""
 
-import base64
+import io
 import json
 from pathlib import Path
 
 import msgspec
 import pytest
+from PIL import Image
 
 import nappingrl
 from nappingrl.errors import NappingError
@@ -107,7 +108,7 @@ def test_an_adapted_agent_is_saved_and_loaded(tmp_path: Path) -> None:
     file = session.do(commands.Save())
     assert file is not None
     path = tmp_path / file["name"]
-    path.write_bytes(base64.b64decode(file["data"]))
+    path.write_bytes(file["data"])
     agent = nappingrl.NappingAgent.load(path)
     assert len(agent.explain()) > 0
 
@@ -150,3 +151,46 @@ def test_names_that_were_not_offered_are_refused_and_the_match_goes_on(command: 
     assert "\n" not in str(caught.value)
     session.advance()
     assert session.frame()["match"] == 1
+
+
+def test_a_film_of_the_running_match_is_sent_as_a_file() -> None:
+    session = begun()
+    assert session.do(commands.Film("gif")) is None
+    session.advance(10)
+    session.do(commands.Change({"gravity": 50.0}))
+    session.advance(10)
+    session.do(commands.Begin("mountaincar", method="frozen"))  # the film goes on in another match
+    session.advance(10)
+    assert session.frame()["recorded"] == 0.7  # 20 steps at 50 a second, 10 at 30
+    file = session.do(commands.Film())
+    assert file is not None
+    assert file["name"] == "mountaincar-frozen.gif"
+    with Image.open(io.BytesIO(file["data"])) as film:
+        assert film.size == (720, 342)
+        lengths = []
+        for i in range(film.n_frames):  # type: ignore[attr-defined]
+            film.seek(i)
+            lengths.append(film.info["duration"])
+    assert sum(lengths) == 18 * 40
+    assert session.do(commands.Film()) is None
+    assert "recorded" not in session.frame()
+
+
+def test_a_film_has_a_greatest_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nappingrl.play.session.MAX_FILM_SECONDS", 0.2)
+    session = begun()
+    session.do(commands.Film("gif"))
+    session.advance(30)
+    assert session.recording is not None
+    assert session.recording.is_full
+    assert session.frame()["recorded"] == 0.2
+    with pytest.raises(NappingError, match="a film is being recorded; end it first"):
+        session.do(commands.Film("gif"))
+
+
+def test_mp4_without_ffmpeg_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = begun()
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(NappingError, match=r"an \.mp4 needs the program ffmpeg, .* record a \.gif"):
+        session.do(commands.Film("mp4"))
+    assert session.recording is None

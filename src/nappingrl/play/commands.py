@@ -1,6 +1,6 @@
 """What a visitor may ask of a session: a closed set of small messages, checked when they are read."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -92,11 +92,19 @@ class Ack(Command, frozen=True):
     frame: int
 
 
+class Film(Command, frozen=True):
+    """Film the match from now on; without a format: end the film and send it."""
+
+    format: Literal["gif", "mp4", ""] = ""
+
+
 class Save(Command, frozen=True):
     """Send the adapted agent as a file."""
 
 
-AnyCommand = Begin | Change | Novelty | World | Method | Pause | Step | Speed | Restart | Act | Shoot | Ack | Save
+AnyCommand = (
+    Begin | Change | Novelty | World | Method | Pause | Step | Speed | Restart | Act | Shoot | Ack | Film | Save
+)
 _decoder = msgspec.json.Decoder(AnyCommand)
 
 

@@ -1,6 +1,5 @@
 """A match as a film: both panes side by side, drawn with Pillow, without a browser."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,9 @@ Colour = tuple[int, int, int]
 FRAMES_PER_SECOND = 25
 OVER = 2
 """Pictures are drawn this many times as large, then reduced: smooth edges."""
+WIDTH = 720
+MAX_FILM_SECONDS = 20.0
+"""Of a film that is made from the page."""
 HEAD, FOOT, GAP = 34, 56, 12
 SHOWN_RETURNS = 6
 COLOURS: dict[str, Colour] = {
@@ -31,22 +33,23 @@ COLOURS: dict[str, Colour] = {
 class Film:
     """Draws the frames of a match; `width` is that of the picture."""
 
-    def __init__(self, match: Match, width: int = 720) -> None:
-        self._match, self._width = match, width
+    def __init__(self, match: Match, width: int = WIDTH) -> None:
+        self.match, self._width = match, width
         self._pane_width = (width - 3 * GAP) // 2
         self._pane_height = self._pane_width * SIZE[1] // SIZE[0]
-        self.size = width, HEAD + self._pane_height + FOOT + 2 * GAP
+        height = HEAD + self._pane_height + FOOT + 2 * GAP
+        self.size = width + width % 2, height + height % 2  # MP4 takes even numbers
 
     def frame(self) -> NDArray[np.uint8]:
         """The picture of now, (height, width, 3)."""
         picture = Image.new("RGB", (self.size[0] * OVER, self.size[1] * OVER), COLOURS["page"])
         pen = ImageDraw.Draw(picture)
-        titles = ("Frozen agent", f"The same agent with {title_of(self._match.spec.method)}")
-        for i, (pane, title, colour) in enumerate(zip(self._match.panes, titles, ("frozen", "adapting"), strict=True)):
+        titles = ("Frozen agent", f"The same agent with {title_of(self.match.spec.method)}")
+        for i, (pane, title, colour) in enumerate(zip(self.match.panes, titles, ("frozen", "adapting"), strict=True)):
             left = GAP + i * (self._pane_width + GAP)
             self._draw_pane(picture, pen, pane, left, title, colour)
-        words = self._match.describe_world(self._match.worlds.index(self._match.changes))
-        self._write(pen, (GAP, self.size[1] - 24), f"World: {words}", "alert" if self._match.changes else "muted", 13)
+        words = self.match.describe_world(self.match.worlds.index(self.match.changes))
+        self._write(pen, (GAP, self.size[1] - 24), f"World: {words}", "alert" if self.match.changes else "muted", 13)
         return np.asarray(picture.resize(self.size, Image.Resampling.LANCZOS))
 
     def _draw_pane(
@@ -62,7 +65,7 @@ class Film:
         latest = [f"{episode.total:g}" for episode in pane.episodes if episode.number >= 0][-SHOWN_RETURNS:]
         said = f"returns so far: {', '.join(latest)}" if latest else "first episode"
         self._write(pen, (left + 2, top + HEAD + height + 7), said, "muted", 12)
-        is_noticed = pane is self._match.adapting and pane.alarms and pane.adaptation.contexts[0]
+        is_noticed = pane is self.match.adapting and pane.alarms and pane.adaptation.contexts[0]
         alarm = pane.alarms[-1] if is_noticed else None
         if alarm is not None:
             rule = pane.status.rule[:40]
@@ -103,24 +106,52 @@ class Film:
         pen.text((at[0] * OVER, at[1] * OVER), text, COLOURS[colour], font, anchor=anchor)
 
 
-def steps_of_frames(match: Match, seconds: float, speed: float) -> Iterator[int]:
-    """How many steps precede each frame of a film, so that the world runs at its own pace times `speed`."""
-    due = 0.0
-    for _ in range(round(seconds * FRAMES_PER_SECOND)):
-        due += match.frames_per_second * speed / FRAMES_PER_SECOND
-        yield int(due)
-        due -= int(due)
+class Recording:
+    """A film of a match that goes on: a frame for each 1/25 s that passes in it."""
+
+    def __init__(self, match: Match, path: Path, seconds: float, width: int = WIDTH) -> None:
+        self.path, self._n_frames = path, round(seconds * FRAMES_PER_SECOND)
+        self._film, self._recorder = Film(match, width), make_recorder(path, FRAMES_PER_SECOND, every=1)
+        self._n_recorded, self._due = 0, 0.0
+
+    @property
+    def seconds(self) -> float:
+        """How long the film is so far."""
+        return self._n_recorded / FRAMES_PER_SECOND
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the film has its length."""
+        return self._n_recorded >= self._n_frames
+
+    def advance(self, match: Match, speed: float) -> None:
+        """Advance a match, and film it at its own pace times `speed`."""
+        self._film.match = match
+        seconds = 1 / (match.frames_per_second * speed)
+        match.advance()
+        self._due += seconds * FRAMES_PER_SECOND
+        n_frames = min(int(self._due), self._n_frames - self._n_recorded)
+        self._due -= int(self._due)
+        if n_frames:
+            frame = self._film.frame()
+            for _ in range(n_frames):
+                self._recorder.add(lambda: frame)
+            self._n_recorded += n_frames
+
+    def close(self) -> float:
+        """Write the file; returns its length in seconds."""
+        return self._recorder.close()
 
 
 def record(
     match: Match, path: Path, changes: dict[str, float], seconds: float, change_at: float, speed: float, width: int
 ) -> float:
     """Film a match in which the world changes after `change_at` seconds; returns the length of the film in seconds."""
-    film, recorder = Film(match, width), make_recorder(path, FRAMES_PER_SECOND, every=1)
-    for i, n_steps in enumerate(steps_of_frames(match, seconds, speed)):
-        if i == round(change_at * FRAMES_PER_SECOND):
+    recording = Recording(match, path, seconds, width)
+    has_changed = False
+    while not recording.is_full:
+        if not has_changed and recording.seconds >= change_at:
             match.change_world(changes)
-        for _ in range(n_steps):
-            match.advance()
-        recorder.add(film.frame)
-    return recorder.close()
+            has_changed = True
+        recording.advance(match, speed)
+    return recording.close()

@@ -12,6 +12,7 @@ from nappingrl.explain import explained, summarise_principles
 from nappingrl.play.choices import Choices
 from nappingrl.play.copies import as_command, as_film, as_python, as_query
 from nappingrl.play.embedding import EmbeddingMap
+from nappingrl.play.film import MAX_FILM_SECONDS
 from nappingrl.play.imagined import imagined
 from nappingrl.play.match import Match, method_names, title_of
 from nappingrl.play.pane import ROW, Pane
@@ -74,6 +75,7 @@ class Frames:
             "fps": domain.frames_per_second,
             "size": list(SIZE),
             "n_before": spec.n_before,
+            "film": MAX_FILM_SECONDS,
         }
 
     def copies(self) -> dict[str, str]:

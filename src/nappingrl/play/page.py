@@ -139,6 +139,26 @@ def _share(tab: Tab) -> None:
     tab.listeners.append(listen)
 
 
+def _film(tab: Tab) -> None:
+    """A button that films the match, and ends the film."""
+    is_on = False
+    button = ui.button("Record", icon="fiber_manual_record", color=None).props('flat no-caps id="film"')
+    with button, ui.menu().props("no-parent-event") as formats:
+        for name, title in (("gif", "GIF"), ("mp4", "MP4 (needs ffmpeg)")):
+            ui.menu_item(title, lambda name=name: tab.send(commands.Film(name))).props(f'id="film-{name}"')
+    button.on_click(lambda: tab.send(commands.Film()) if is_on else formats.open())
+    ui.html("", sanitize=False, tag="span").props('id="recorded" role="timer"').classes("muted")
+
+    def listen(message: dict[str, Any]) -> None:
+        nonlocal is_on
+        if message["kind"] == "state":
+            is_on = message["films"]
+            button.set_text("End the film" if is_on else "Record")
+            button.set_icon("stop" if is_on else "fiber_manual_record")
+
+    tab.listeners.append(listen)
+
+
 def _copy(text: str) -> None:
     ui.clipboard.write(text)
     ui.notify(f"Copied: {text.splitlines()[0][:100] if text else 'nothing yet'}")
@@ -161,6 +181,7 @@ def _transport(tab: Tab) -> None:
         step.props('flat no-caps id="step"')
         restart = ui.button("Restart", icon="replay", color=None, on_click=lambda: tab.send(commands.Restart()))
         restart.props('flat no-caps id="restart"')
+        _film(tab)
         ui.space()
         speed = ui.toggle(SPEEDS, value=1.0, on_change=lambda event: tab.send(commands.Speed(float(event.value))))
         speed.props('flat dense no-caps id="speed" aria-label="Speed"').classes("speeds")

@@ -23,7 +23,7 @@ from nappingrl.play.commands import MAX_MESSAGE, read_command
 from nappingrl.play.gate import MAX_BODY, Gate
 from nappingrl.play.link import read_link
 from nappingrl.play.page import Tab, build
-from nappingrl.play.worker import FRAME
+from nappingrl.play.worker import FILE, FRAME
 from nappingrl.play.workers import MAX_WORKERS, Worker, Workers
 
 STATIC = Path(__file__).parent / "static"
@@ -160,7 +160,8 @@ async def _pump(worker: Worker, stream: WebSocket, tab: Tab) -> None:
         try:
             while True:
                 message = await worker.receive()
-                await stream.send_text(message[1:].decode())
+                if message[:1] != FILE:
+                    await stream.send_text(message[1:].decode())
                 if message[:1] != FRAME:
                     tab.hear(msgspec.json.decode(message[1:]))
         except EOFError:

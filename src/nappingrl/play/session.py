@@ -1,6 +1,6 @@
 """A session: a match with a pace, which takes commands and gives messages. It knows no socket and no clock."""
 
-import base64
+import os
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +13,14 @@ from nappingrl.agents import load as load_agent
 from nappingrl.errors import BadSpecError
 from nappingrl.play import commands
 from nappingrl.play.choices import Choices
+from nappingrl.play.film import MAX_FILM_SECONDS, Recording
 from nappingrl.play.frames import Frames
 from nappingrl.play.match import YOU, Match, MatchSpec, default_method, method_names
 from nappingrl.play.world import World
 from nappingrl.registry import methods
+
+FAST = 16.0
+"""The pace of a film of a match that runs as fast as it goes."""
 
 
 class Session:
@@ -27,6 +31,7 @@ class Session:
         self.is_paused, self.speed = False, 1.0
         self.match: Match
         self.frames: Frames
+        self.recording: Recording | None = None
         self._world: World | None = None
         self._rng = np.random.default_rng()
         self.n_matches = 0
@@ -47,6 +52,8 @@ class Session:
                 return self.frames.about()
             case commands.Save():
                 return self._save()
+            case commands.Film(format):
+                return self._film(format)
             case commands.Pause(on):
                 self.is_paused = not self.is_paused if on is None else on
             case commands.Step():
@@ -108,16 +115,37 @@ class Session:
         with tempfile.TemporaryDirectory() as folder:
             data = saved.save(Path(folder) / "agent.zip").read_bytes()
         name = f"{spec.domain}-{spec.method}.zip"
-        return {"kind": "file", "name": name, "data": base64.b64encode(data).decode()}
+        return {"kind": "file", "name": name, "data": data}
+
+    def _film(self, format: str) -> dict[str, Any] | None:
+        """Begin to film; without a format: end, and give the film as a file, if there is one."""
+        if format:
+            if self.recording is not None:
+                raise BadSpecError("a film is being recorded; end it first")
+            path = Path(tempfile.gettempdir(), f"napping-film-{os.getpid()}.{format}")
+            self.recording = Recording(self.match, path, MAX_FILM_SECONDS)
+            return None
+        recording, self.recording = self.recording, None
+        if recording is not None and recording.close():
+            spec, data = self.match.spec, recording.path.read_bytes()
+            recording.path.unlink()
+            return {"kind": "file", "name": f"{spec.domain}-{spec.method}{recording.path.suffix}", "data": data}
+        return None
 
     # ------------------------------------------------------------------------------------------------- frames
 
     def advance(self, n_steps: int = 1) -> None:
         """Steps of the match."""
         for _ in range(n_steps):
-            self.match.advance()
+            if self.recording is None or self.recording.is_full:
+                self.match.advance()
+            else:
+                self.recording.advance(self.match, self.speed or FAST)
             self.frames.note_step()
 
     def frame(self) -> dict[str, Any]:
         """What there is to show now."""
-        return self.frames.frame(self.is_paused, self.speed)
+        frame = self.frames.frame(self.is_paused, self.speed)
+        if self.recording is not None:
+            frame["recorded"] = round(self.recording.seconds, 1)
+        return frame

@@ -1,6 +1,7 @@
 """The process behind one tab: runs a session at its pace, within a pipe."""
 
 import signal
+import tempfile
 import time
 from multiprocessing.connection import Connection
 from typing import Any
@@ -12,9 +13,10 @@ from nappingrl.play import commands
 from nappingrl.play.choices import Choices
 from nappingrl.play.session import Session
 
-FRAME, OTHER = b"F", b"M"
-"""First byte of a message: a frame, which the server passes on unread, or anything else."""
+FRAME, FILE, OTHER = b"F", b"D", b"M"
+"""First byte of a message: a frame, which the server passes on unread, a file to download, or anything else."""
 PREPARING = "Preparing: the agent plays in the unchanged world first (a minute on a new machine) …"
+WRITING = "Writing the film …"
 MAX_UNSHOWN = 3
 """Frames that may be on their way to the tab; a hidden tab shows none, and the match waits."""
 FRAME_SECONDS = 1 / 50
@@ -22,8 +24,9 @@ FAST_SECONDS = 0.012
 """Computing time per frame where the match runs as fast as it goes."""
 
 
-def work(connection: Connection, choices: Choices) -> None:
-    """Serve one tab until the pipe is closed."""
+def work(connection: Connection, choices: Choices, folder: str) -> None:
+    """Serve one tab until the pipe is closed; temporary files go to `folder`."""
+    tempfile.tempdir = folder
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the server ends this process
     try:
         _Worker(connection, choices).run()
@@ -73,6 +76,8 @@ class _Worker:
             session.advance(n_steps)
             seconds = n_steps * step_seconds
         self._show()
+        if session.recording is not None and session.recording.is_full:
+            self._do(commands.Film())
         self._next = max(self._next + seconds, time.monotonic() - seconds)
 
     def _do(self, command: commands.AnyCommand) -> None:
@@ -81,6 +86,8 @@ class _Worker:
             return
         if isinstance(command, commands.Begin | commands.Method | commands.Restart):
             self._say({"kind": "note", "text": PREPARING})
+        elif isinstance(command, commands.Film) and not command.format:
+            self._say({"kind": "note", "text": WRITING})
         try:
             if not self._has_begun and not isinstance(command, commands.Begin):
                 return
@@ -90,6 +97,8 @@ class _Worker:
             return
         if answer is not None:
             self._say(answer)
+        if isinstance(command, commands.Film):
+            self._say({"kind": "note", "text": ""})
         self._next = time.monotonic()
         if not isinstance(command, commands.Act):
             self._show()
@@ -105,7 +114,7 @@ class _Worker:
         session, match = self._session, self._session.match
         state = {
             "match": session.n_matches, "paused": session.is_paused, "speed": session.speed, "changes": match.changes,
-            "n_worlds": len(match.worlds),
+            "n_worlds": len(match.worlds), "films": session.recording is not None,
         }  # fmt: skip
         if state != self._told:
             self._told = state | {"changes": dict(match.changes)}
@@ -118,4 +127,5 @@ class _Worker:
             self._say({"kind": "state", **state, **said, **session.frames.copies()})
 
     def _say(self, message: dict[str, Any]) -> None:
-        self._connection.send_bytes(OTHER + msgspec.json.encode(message))
+        kind = FILE if message["kind"] == "file" else OTHER
+        self._connection.send_bytes(kind + msgspec.json.encode(message))

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
+from tempfile import TemporaryDirectory
 from threading import Thread
 
 from nappingrl.play.choices import Choices
@@ -18,9 +19,9 @@ _SPAWN = get_context("spawn")
 class Worker:
     """One process, and the pipe to it."""
 
-    def __init__(self, choices: Choices) -> None:
+    def __init__(self, choices: Choices, folder: str) -> None:
         self._connection, theirs = _SPAWN.Pipe()
-        self.process: BaseProcess = _SPAWN.Process(target=work, args=(theirs, choices), daemon=True)
+        self.process: BaseProcess = _SPAWN.Process(target=work, args=(theirs, choices, folder), daemon=True)
         self.process.start()
         theirs.close()
         self._messages: asyncio.Queue[bytes | None] = asyncio.Queue()
@@ -67,13 +68,18 @@ class Workers:
 
     def __init__(self, choices: Choices, limit: int = MAX_WORKERS) -> None:
         self._choices, self._free = choices, asyncio.Semaphore(limit)
+        self._folder = TemporaryDirectory(prefix="napping-play-")
+        """For the temporary files of the processes, which are killed."""
         self._spare: Worker | None = None
         self.active: set[Worker] = set()
 
     def prepare(self) -> None:
         """Start a process before a tab asks for one."""
         if self._spare is None and not self._free.locked():
-            self._spare = Worker(self._choices)
+            self._spare = self._make()
+
+    def _make(self) -> Worker:
+        return Worker(self._choices, self._folder.name)
 
     @property
     def is_full(self) -> bool:
@@ -84,7 +90,7 @@ class Workers:
     async def worker(self) -> AsyncIterator[Worker]:
         """A worker for as long as the tab is open."""
         async with self._free:
-            worker, self._spare = self._spare or Worker(self._choices), None
+            worker, self._spare = self._spare or self._make(), None
             self.active.add(worker)
             try:
                 yield worker
@@ -97,3 +103,4 @@ class Workers:
         """End all processes."""
         for worker in [*self.active, *([self._spare] if self._spare is not None else [])]:
             worker.process.kill()
+        self._folder.cleanup()

@@ -105,6 +105,7 @@ function show(frame, isDrawn) {
   if (!isDrawn) return;
   frame.panes.forEach((pane, i) => drawPane(PANES[i], pane, state.shapes[i]));
   if (frame.facts) facts(frame.facts);
+  put("recorded", frame.recorded === undefined ? "" : `${frame.recorded.toFixed(1)} of ${state.about.film} s`);
   if (state.n_frames % 3 === 0 || frame.paused) charts();
   state.shown.push(performance.now());
   if (state.shown.length > 200) state.shown.shift();

@@ -86,7 +86,11 @@ def test_every_domain_is_filmed(tmp_path: Path, capsys: pytest.CaptureFixture[st
         (("--out", "no/film.gif"), "there is no folder 'no'"),
     ],
 )
-def test_bad_options_of_a_film(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], text: str) -> None:
+def test_bad_options_of_a_film(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], text: str
+) -> None:
+    """Refused before the match is made, which may take a minute."""
+    monkeypatch.setattr("nappingrl.cli.record.Match", None)
     assert text in refused(capsys, "record", *words)
 
 

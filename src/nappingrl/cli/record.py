@@ -52,11 +52,13 @@ class Record:
         name = domain_or_env(self.domain, self.env, default="cartpole")
         self._check()
         try:
+            from nappingrl.domains.angrybirds.play.record import check_film
             from nappingrl.play.film import record
         except ModuleNotFoundError as error:
             raise MissingExtraError(
                 f'films need {error.name}, which is not installed: pip install "nappingrl[play]"'
             ) from None
+        check_film(self.out)
         choices = Choices(name, self.agent, self.method)
         world, agent = choices.check(self.novelty)
         changes = world.draw(self.novelty, np.random.default_rng(self.seed))

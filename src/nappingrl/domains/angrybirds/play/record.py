@@ -21,6 +21,7 @@ MOST_FRAMES = 750
 PALETTE_FRAMES = 6
 """Number of evenly spaced frames that determine the palette of a GIF."""
 FFMPEG = "ffmpeg"
+SUFFIXES = (".gif", ".mp4")
 
 Frame = NDArray[np.uint8]
 DrawFrame = Callable[[], Frame]
@@ -46,13 +47,18 @@ def make_recorder(path: Path, frames_per_second: int = FRAMES_PER_SECOND, every:
         ".gif": lambda: GifRecorder(path, frames_per_second, every),
         ".mp4": lambda: VideoRecorder(path, frames_per_second),
     }
-    if path.suffix.lower() not in recorders:
-        raise BadSpecError(f"film '{path}' ends with '{path.suffix}'; allowed: .gif, .mp4")
+    check_film(path)
+    return recorders[path.suffix.lower()]()
+
+
+def check_film(path: Path) -> None:
+    """Refuse a path at which no film can be written."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise BadSpecError(f"film '{path}' ends with '{path.suffix}'; allowed: {', '.join(SUFFIXES)}")
     if not path.parent.is_dir():
         raise BadSpecError(f"film '{path}': there is no folder '{path.parent}'; make it first")
     if path.is_dir():
         raise BadSpecError(f"film '{path}' is a folder; give the name of a file")
-    return recorders[path.suffix.lower()]()
 
 
 class GifRecorder:

@@ -1,6 +1,7 @@
 """Measure the playground in Chromium: frames a second, load of the server, slider to effect, memory over many tabs.
 
-Needs a Chromium on the PATH. `python benchmarks/playground.py --seconds 20 --tabs 50`
+Needs a Chromium on the PATH. `python benchmarks/playground.py --seconds 20 --tabs 50`; memory of one tab that stays
+open: `python benchmarks/playground.py --minutes 30`
 """
 
 import argparse
@@ -57,15 +58,20 @@ def frames_and_load(page: Page, server: int, seconds: float) -> dict[str, float]
 
 
 def slider_to_effect(page: Page) -> float:
-    """Median milliseconds from a click on a slider to the first drawn frame of the changed world."""
+    """Median milliseconds from a click on a slider until the first frame of the changed world is drawn."""
     box = page.locator('[data-parameter="gravity"]').bounding_box()
     assert box is not None
     page.evaluate(
-        """() => { window.effects = []; window.addEventListener('pointerdown', () => {
-            const start = performance.now(), before = JSON.stringify(window.playground.state.frame.changes);
-            const look = () => JSON.stringify(window.playground.state.frame.changes) === before
-                ? requestAnimationFrame(look) : window.effects.push(performance.now() - start);
-            requestAnimationFrame(look); }, true); }"""
+        """() => { window.effects = [];
+            let start = 0, changes = "", frame = window.playground.state.frame;
+            window.addEventListener('pointerdown', () => (start = performance.now()), true);
+            Object.defineProperty(window.playground.state, 'frame', { get: () => frame, set: (value) => {
+                frame = value;
+                const now = JSON.stringify(frame.changes);
+                if (start && now !== changes) Promise.resolve().then(() => {  // after it was drawn
+                    window.effects.push(performance.now() - start);
+                    start = 0; });
+                changes = now; } }); }"""
     )
     for i in range(N_MOVES):
         page.mouse.click(box["x"] + box["width"] * (0.55 + 0.02 * (i % 5)), box["y"] + box["height"] / 2)
@@ -89,10 +95,25 @@ def many_tabs(browser: Browser, link: str, server: int, n_tabs: int) -> list[flo
     return sizes
 
 
+def memory_over_time(page: Page, server: int, minutes: int) -> dict[str, list[float]]:
+    """Memory in MB, at first and after each minute; the worlds change and the match runs fast."""
+    page.locator("#speed").get_by_text("16x").click()
+    sizes: dict[str, list[float]] = {"server, MB": [], "worker, MB": [], "page, MB": []}
+    for minute in range(minutes + 1):
+        if minute:
+            page.keyboard.press("s" if minute % 2 else "b")
+            time.sleep(60)
+        sizes["server, MB"].append(resident_mb(server))
+        sizes["worker, MB"].append(max(map(resident_mb, children(server))))
+        sizes["page, MB"].append(page.evaluate("performance.memory.usedJSHeapSize") / 1e6)
+    return sizes
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--tabs", type=int, default=50)
+    parser.add_argument("--minutes", type=int, default=0, help="only watch the memory of one tab for this long")
     options = parser.parse_args()
     command = [sys.executable, "-m", "nappingrl", "play", "--no-browser"]
     begin = time.monotonic()
@@ -108,6 +129,9 @@ def main() -> None:
             begin = time.monotonic()
             page = opened(browser, match[0])
             result["50 frames after opening, s"] = time.monotonic() - begin
+            if options.minutes:
+                print(json.dumps(memory_over_time(page, process.pid, options.minutes)))
+                return
             result |= frames_and_load(page, process.pid, options.seconds)
             result["slider to effect, ms"] = slider_to_effect(page)
             page.context.close()

@@ -11,6 +11,7 @@ from nappingrl.errors import BadSpecError, UnknownNameError
 from nappingrl.play.copies import as_command, as_python
 from nappingrl.play.match import YOU, Match, MatchSpec
 from nappingrl.play.pane import ROW
+from nappingrl.types import Floats, Rows
 
 REVERSED = {"action-remap[0]": 1.0, "action-remap[1]": 0.0}
 
@@ -134,6 +135,30 @@ def test_worlds_are_remembered_only_where_an_episode_ended() -> None:
     play(match, 1)
     match.change_world({"gravity": 40.0})
     assert [world.get("gravity") for world in match.worlds] == [None, 22.0, 40.0]
+
+
+def test_a_slider_on_its_way_does_not_make_the_oracle_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan takes tens of milliseconds; a change must be shown sooner."""
+    match = Match(MatchSpec("cartpole", method="frozen", n_before=0))
+    assert match.oracle is not None
+    planned: list[float] = []
+    reveal = match.oracle.adaptation.method.reveal
+
+    def count(rows: Rows, parameters: Floats) -> None:
+        planned.append(float(parameters[0, 1]))
+        reveal(rows, parameters)
+
+    monkeypatch.setattr(match.oracle.adaptation.method, "reveal", count)
+    for gravity in (20.0, 30.0, 40.0):
+        match.change_world({"gravity": gravity})
+        match.step()
+    assert planned == []
+    while not match.oracle.episodes:
+        match.step()
+    assert planned == [40.0]
+    assert match.oracle_level == match.oracle.episodes[0].total
+    match.change_world({"gravity": 41.0})
+    assert match.oracle_level is None
 
 
 def test_the_oracle_has_a_level_where_it_knows_the_world() -> None:

@@ -24,6 +24,8 @@ SLOW_COST = 50.0
 """Domains that cost this much more than CartPole are slow."""
 REEL_FRAMES = 25
 """Pictures a second of a step that takes long."""
+ORACLE_DELAY = 50
+"""Steps for which a world must last before the oracle plans for it: a slider passes many worlds on its way."""
 MAX_WORLDS = 24
 """Worlds that are remembered for coming back."""
 
@@ -73,7 +75,7 @@ class Match:
         """Those that were met, by number; the first is as trained."""
         self.titles: dict[int, str] = {}
         """What drawn novelties are called, by number of their world."""
-        self.n_ticks = 0
+        self.n_ticks = self._changed_at = 0
         while self.adapting.episode < 0:
             self.adapting.step()
         self.adapting.alarms.clear()
@@ -122,9 +124,20 @@ class Match:
         """One step of everyone; returns the episodes of the shown panes that ended."""
         self.n_ticks += 1
         ended = [pane.step() for pane in self.panes]
-        if self.oracle is not None:
-            self.oracle.step()
+        self._step_oracle()
         return [episode for episode in ended if episode is not None]
+
+    def _step_oracle(self) -> None:
+        """A step of the oracle; it plans anew once the world has rested for a while, as that takes long."""
+        if self.oracle is None:
+            return
+        if self.oracle.changes != self.changes:
+            if self.n_ticks - self._changed_at < ORACLE_DELAY:
+                return
+            self.oracle.change_world(self.changes, self.worlds.index(self.changes))
+            self.oracle.restart_episode()
+            self.oracle.episodes.clear()
+        self.oracle.step()
 
     def change_world(self, changes: Mapping[str, float], title: str = "") -> None:
         """Other parameters for everyone, at once; `title`: what a drawn novelty is called."""
@@ -138,7 +151,8 @@ class Match:
         number = self.worlds.index(checked)
         if title:
             self.titles[number] = title
-        for pane in (*self.panes, *([self.oracle] if self.oracle is not None else [])):
+        self._changed_at = self.n_ticks
+        for pane in self.panes:
             pane.change_world(checked, number)
 
     def _forget_unused(self) -> None:
@@ -156,9 +170,11 @@ class Match:
     @property
     def oracle_level(self) -> float | None:
         """The mean return of the oracle's latest episodes in this world; None: unknown."""
-        if self.oracle is None or any(name not in self.world.plain.parameters for name in self.changes):
+        if self.oracle is None or self.oracle.changes != self.changes:
             return None
-        latest = [episode.total for episode in self.oracle.episodes[-5:] if self.worlds[episode.world] == self.changes]
+        if any(name not in self.world.plain.parameters for name in self.changes):
+            return None
+        latest = [episode.total for episode in self.oracle.episodes[-5:]]
         return float(np.mean(latest)) if latest else None
 
 

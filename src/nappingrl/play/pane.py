@@ -67,7 +67,7 @@ class Pane:
         """What is still to be shown of the latest step, where a step takes long."""
         self._draws, self._n_before = draws, n_before
         self.world_number = 0
-        self._changes: dict[str, float] = {}
+        self.changes: dict[str, float] = {}
         self.episode, self.step_number, self.total, self.since_change = -n_before, 0, 0.0, 0
         self.episodes: list[Episode] = []
         self.alarms: list[Alarm] = []
@@ -89,13 +89,13 @@ class Pane:
 
     def change_world(self, changes: Mapping[str, float], number: int) -> None:
         """Other parameters, in the middle of an episode too."""
-        self._changes, self.world_number, self.since_change = dict(changes), number, 0
+        self.changes, self.world_number, self.since_change = dict(changes), number, 0
         self._enter_world()
 
     def _enter_world(self) -> None:
-        self.domain.apply(ROW, self._changes)
-        self.adaptation.begin_phase(ROW, bool(self._changes))
-        if self.adaptation.is_privileged and self._changes:
+        self.domain.apply(ROW, self.changes)
+        self.adaptation.begin_phase(ROW, bool(self.changes))
+        if self.adaptation.is_privileged and self.changes:
             n_plain = len(self.world.plain.parameters)
             self.adaptation.method.reveal(ROW, self.domain.parameters_of(ROW)[:, :n_plain])
 

@@ -52,9 +52,12 @@ def test_frames_arrive_and_both_panes_are_drawn(page: Page) -> None:
 
 def test_gravity_changes_and_the_adapting_agent_wins(page: Page) -> None:
     page.tab.locator("#speed").get_by_text("max").click()
-    page.tab.get_by_label("gravity").and_(page.tab.locator("input")).fill("50")
-    page.wait("document.getElementById('changed').textContent === 'gravity is 50 instead of 9.8'")
+    page.tab.get_by_label("gravity").and_(page.tab.locator("input")).fill("40")
+    page.wait("document.getElementById('changed').textContent === 'gravity is 40 instead of 9.8'")
     page.wait("+document.querySelector('[data-parameter=gravity]').ariaValueNow > 700")  # the slider follows
+    frames = page.run(f"{STATE}.n_frames")
+    page.wait(f"{STATE}.n_frames > {frames} + 30")
+    assert page.run(f"{STATE}.frame.changes.gravity") == 40  # which no position of the slider is
     page.wait(f"{STATE}.facts?.alarm")
     assert "Noticed after" in page.run("document.getElementById('alarm').textContent")
     latest = f"{STATE}.returns.map(s => s.filter(e => e[2]).slice(-3).map(e => e[1]))"

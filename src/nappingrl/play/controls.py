@@ -66,6 +66,8 @@ class SliderRow:
             self._slider.style(f"--low:{low};--high:{high};--trained:{trained}")
 
     def _slid(self, event: Any) -> None:
+        if event.value == self._scale.position(self._panel.changes.get(self.name, self.trained)):
+            return  # it was moved to the value that holds, which may lie between two positions
         value = self._scale.value(event.value)
         if abs(self._scale.position(self.trained) - event.value) <= POSITIONS // 100:
             value = self.trained  # the trained value is easy to hit
@@ -82,7 +84,7 @@ class SliderRow:
             self._panel.change({self.name: value})
 
     def show(self, value: float) -> None:
-        """Move to a value that holds, unless the visitor is just moving it."""
+        """Move to the value that holds, unless the visitor is just moving it."""
         self._field.set_value(value)
         if time.monotonic() - self._moved > HOLD_SECONDS:
             self._slider.set_value(self._scale.position(value))

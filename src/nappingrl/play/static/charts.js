@@ -45,7 +45,7 @@ export function drawReturns(canvas, series, range, oracle) {
   const values = [...shown.flat().map((e) => e[1]), ...(oracle === null ? [] : [oracle])];
   const [low, high] = range || [Math.min(0, ...values), Math.max(1, ...values)];
   const box = axes(pen, width, height, low, high, short);
-  const x = (tick) => box.left + 4 + ((box.right - box.left - 8) * (tick - first)) / Math.max(200, last - first);
+  const x = (tick) => box.left + 4 + ((box.right - box.left - 8) * (tick - first)) / Math.max(20, last - first);
   let world = 0;
   for (const [, , w, tick] of shown[0]) {
     if (w !== world) {

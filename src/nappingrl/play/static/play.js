@@ -7,6 +7,7 @@ import { Tour } from "./tour.js";
 const UNKNOWN_TAB = 4004; // the server has forgotten this page: a laptop slept, or the machine is very busy
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4, 16, 0];
 const MAX_CHIPS = 8;
+const LONG_RULE = 300; // characters; longer ones are smaller, and scroll
 const PANES = ["frozen", "adapting"];
 const $ = (id) => document.getElementById(id);
 const put = (id, text) => {
@@ -63,7 +64,7 @@ function begin(about) {
     const chips = about.actions.length > MAX_CHIPS ? [""] : about.actions;
     $(`${name}-actions`).replaceChildren(...chips.map((action) => Object.assign(document.createElement("span"), { textContent: action })));
   }
-  document.querySelector("#pane-adapting h2").textContent = about.method === "you" ? "You" : about.method === "oracle" ? "Oracle" : `With ${about.methods[about.method]}`;
+  document.querySelector("#pane-adapting h2").textContent = { you: "You", oracle: "Oracle", frozen: "Frozen as well" }[about.method] ?? `With ${about.methods[about.method]}`;
   put("detector", about.detector);
   document.activeElement?.blur(); // keys are for the match again
 }
@@ -141,23 +142,26 @@ function drawPane(name, pane, shapes) {
   });
 }
 
+const steps = (n) => `${n} step${n === 1 ? "" : "s"}`;
+
 function facts(facts) {
   const { about, frame } = state;
   state.isMapNew = JSON.stringify(state.facts?.map) !== JSON.stringify(facts.map);
   const alarm = facts.alarm && JSON.stringify(facts.alarm);
   if (alarm && alarm !== state.alarm) {
     if (state.gauge.length) state.gauge.at(-1).alarm = true;
-    flash("adapting", `noticed after ${facts.alarm.after} step${facts.alarm.after === 1 ? "" : "s"}`);
+    flash("adapting", `noticed after ${steps(facts.alarm.after)}`);
   }
   state.alarm = alarm;
   state.facts = facts;
   put("oracle", facts.oracle === null ? "" : `oracle ${facts.oracle}`);
   const noticed = facts.alarm && facts.context > 0;
-  put("alarm", noticed ? `Noticed after ${facts.alarm.after} steps${facts.alarm.why ? `: ${facts.alarm.why}` : ""}` : state.limits && !facts.status.startsWith("the detector") ? `Watching: ${state.limits[0]}` : facts.status);
+  put("alarm", noticed ? `Noticed after ${steps(facts.alarm.after)}${facts.alarm.why ? `: ${facts.alarm.why}` : ""}` : state.limits && !facts.status.startsWith("the detector") ? `Watching: ${state.limits[0]}` : facts.status);
   $("alarm").classList.toggle("on", Boolean(noticed));
   put("acting", about.method === "you" ? (about.domain === "angrybirds" ? "You act: drag the bird back with the mouse and let go." : "You act: arrow keys.") : facts.acting ? `In force: ${about.methods[facts.acting] || facts.acting}` : facts.why ? `The frozen agent acts: ${facts.why}` : "The trained agent acts as it was trained.");
   put("rule", facts.rule || facts.rules.join("\n"));
   $("rule").classList.toggle("many", !facts.rule && facts.rules.length > 0);
+  $("rule").classList.toggle("long", facts.rule.length > LONG_RULE);
   const share = state.overrides.reduce((a, b) => a + b, 0) / Math.max(1, state.overrides.length);
   const pane = frame.panes[1];
   const names = about.actions;

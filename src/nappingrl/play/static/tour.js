@@ -29,7 +29,7 @@ const STEPS = [
   },
   {
     title: "The change is noticed",
-    text: (state) => state.facts?.alarm ? `Steps no longer lead where the agent's experience predicts. The detector raised an alarm after ${state.facts.alarm.after} steps: ${state.facts.alarm.why || "returns fell"}.` : "The detector compares each step with what it learned before …",
+    text: (state) => state.facts?.alarm ? `Steps no longer lead where the agent's experience predicts. The detector raised an alarm after ${state.facts.alarm.after} step${state.facts.alarm.after === 1 ? "" : "s"}: ${state.facts.alarm.why || "returns fell"}.` : "The detector compares each step with what it learned before …",
     ready: (state) => Boolean(state.facts?.alarm),
     lit: "gauge",
   },

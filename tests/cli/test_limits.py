@@ -20,7 +20,8 @@ COMMANDS = {
     ("train", "cartpole", "ppo", "--out", "z"): ("seed", "steps"),
     ("birds", "serve", "--out", "o"): ("levels", "novel-levels", "port", "seed", "attempts", "report-step", "agents",
                                        "observer-port"),
-    ("birds", "external", "--command", "true", "--out", "o"): ("count", "timeout", "restarts", "port", "levels"),
+    ("birds", "external", "--command", "true", "--out", "o"): ("count", "timeout", "restarts", "port", "levels",
+                                                                  "observer-port"),
     ("birds", "levels", "l"): ("count", "number"),
     ("birds", "play", "--headless", "--agent", "naive"): ("number", "levels", "seed"),
 }  # fmt: skip

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from tyro.conf import Positional
 
 from nappingrl.cli.domain_or_env import domain_or_env
-from nappingrl.errors import MissingExtraError, check_whole
+from nappingrl.errors import BadSpecError, MissingExtraError, check_whole
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,9 @@ class Play:
     """Name of a shipped agent, or path of an SB3 .zip. Default: the domain's."""
     method: str = ""
     """Adaptation method, or you: arrow keys. Default: auto where it fits."""
+    watch: str = ""
+    """Angry Birds: show the agent of a running `napping birds serve` or `external` instead of the frozen one: its
+    --observer-port, or HOST:PORT."""
     port: int = 0
     """Port of the server. Default: any free one."""
     no_browser: bool = False
@@ -33,7 +36,9 @@ class Play:
     def __call__(self) -> None:
         """Serve until Ctrl-C."""
         check_whole("--port", self.port, 0, 65535)
-        name = domain_or_env(self.domain, self.env, default="cartpole")
+        name = domain_or_env(self.domain, self.env, default="angrybirds" if self.watch else "cartpole")
+        if self.watch and name != "angrybirds":
+            raise BadSpecError(f"--watch shows a server of Angry Birds, not {name}; give angrybirds as the domain")
         try:
             from nappingrl.play.server import Server
         except ModuleNotFoundError as error:
@@ -44,6 +49,6 @@ class Play:
             ) from None
         from nappingrl.play.choices import Choices
 
-        choices = Choices(name, self.agent, self.method)
+        choices = Choices(name, self.agent, self.method, self.watch)
         choices.check()
         Server(choices, self.port).run(opens_browser=not self.no_browser)

@@ -9,6 +9,7 @@ from nappingrl.agents.zoo import agent_names
 from nappingrl.errors import check_name
 from nappingrl.play.commands import Begin
 from nappingrl.play.match import MatchSpec, method_names
+from nappingrl.play.watched import read_address
 from nappingrl.play.world import World
 from nappingrl.registry import domains
 
@@ -21,6 +22,8 @@ class Choices:
     agent: str = ""
     """The agent of the command line, a path or a name; shown as `own_name`."""
     method: str = ""
+    watch: str = ""
+    """The address of a server of Angry Birds whose agent is shown on the left; empty: the frozen agent."""
 
     @property
     def own_name(self) -> str:
@@ -48,6 +51,8 @@ class Choices:
 
     def check(self, novelty: str = "") -> tuple[World, Agent]:
         """World and agent; raise in one line where one of them does not exist, or does not fit another."""
+        if self.watch:
+            read_address(self.watch)
         world = World(self.domain, novelty)
         agent = load_agent(self.agent or world.default_agent, self.domain)
         check_fit(agent, world.plain)

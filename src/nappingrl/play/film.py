@@ -10,6 +10,7 @@ from nappingrl.domains.angrybirds.play.record import make_recorder
 from nappingrl.domains.canvas import SIZE, Sketch
 from nappingrl.play.match import Match, title_of
 from nappingrl.play.pane import Pane
+from nappingrl.play.watched import WatchedPane
 
 Colour = tuple[int, int, int]
 FRAMES_PER_SECOND = 25
@@ -44,7 +45,8 @@ class Film:
         """The picture of now, (height, width, 3)."""
         picture = Image.new("RGB", (self.size[0] * OVER, self.size[1] * OVER), COLOURS["page"])
         pen = ImageDraw.Draw(picture)
-        titles = ("Frozen agent", f"The same agent with {title_of(self.match.spec.method)}")
+        left_title = "Connected agent" if isinstance(self.match.frozen, WatchedPane) else "Frozen agent"
+        titles = (left_title, f"The same agent with {title_of(self.match.spec.method)}")
         for i, (pane, title, colour) in enumerate(zip(self.match.panes, titles, ("frozen", "adapting"), strict=True)):
             left = GAP + i * (self._pane_width + GAP)
             self._draw_pane(picture, pen, pane, left, title, colour)
@@ -53,7 +55,13 @@ class Film:
         return np.asarray(picture.resize(self.size, Image.Resampling.LANCZOS))
 
     def _draw_pane(
-        self, picture: Image.Image, pen: ImageDraw.ImageDraw, pane: Pane, left: int, title: str, colour: str
+        self,
+        picture: Image.Image,
+        pen: ImageDraw.ImageDraw,
+        pane: Pane | WatchedPane,
+        left: int,
+        title: str,
+        colour: str,
     ) -> None:
         width, height, top = self._pane_width, self._pane_height, GAP
         box = [OVER * value for value in (left, top, left + width, top + HEAD + height)]
@@ -65,10 +73,10 @@ class Film:
         latest = [f"{episode.total:g}" for episode in pane.episodes if episode.number >= 0][-SHOWN_RETURNS:]
         said = f"returns so far: {', '.join(latest)}" if latest else "first episode"
         self._write(pen, (left + 2, top + HEAD + height + 7), said, "muted", 12)
-        is_noticed = pane is self.match.adapting and pane.alarms and pane.adaptation.contexts[0]
-        alarm = pane.alarms[-1] if is_noticed else None
+        own = self.match.adapting
+        alarm = own.alarms[-1] if pane is own and own.alarms and own.adaptation.contexts[0] else None
         if alarm is not None:
-            rule = pane.status.rule[:40]
+            rule = own.status.rule[:40]
             noticed = f"noticed after {alarm.after} steps" + (f"; {rule}" if rule else "")
             self._write(pen, (left + width - 8, top + HEAD + 6), noticed, "alert", 13, anchor="ra")
 

@@ -16,6 +16,7 @@ from nappingrl.play.film import MAX_FILM_SECONDS
 from nappingrl.play.imagined import imagined
 from nappingrl.play.match import Match, method_names, title_of
 from nappingrl.play.pane import ROW, Pane
+from nappingrl.play.watched import WatchedPane
 from nappingrl.registry import domains
 
 SLOW = 12
@@ -125,7 +126,7 @@ class Frames:
             frame["facts"] = self._facts()
         return frame
 
-    def _pane(self, i: int, pane: Pane) -> dict[str, Any]:
+    def _pane(self, i: int, pane: Pane | WatchedPane) -> dict[str, Any]:
         fresh = pane.episodes[self._n_sent[i] :]
         self._n_sent[i] = len(pane.episodes)
         said: dict[str, Any] = {
@@ -135,6 +136,8 @@ class Frames:
             "ended": [[e.number, _number(e.total), e.world, self.match.n_ticks] for e in fresh if e.number >= 0],
             "override": pane.is_overriding,
         }
+        if isinstance(pane, WatchedPane):
+            said["note"] = pane.note
         if words := pane.action_words:
             said["words"] = words
         if pane.wanted is not None and pane.executed is not None:

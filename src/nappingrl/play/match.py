@@ -10,6 +10,7 @@ from nappingrl.agents import load as load_agent
 from nappingrl.agents.base import Agent, check_fit
 from nappingrl.errors import BadSpecError, check_name, check_whole
 from nappingrl.play.pane import Episode, Pane, Slingshot
+from nappingrl.play.watched import WatchedPane
 from nappingrl.play.world import World
 from nappingrl.registry import domains, methods
 from nappingrl.trials.limits import MAX_SEED
@@ -48,7 +49,14 @@ class MatchSpec:
 class Match:
     """Two panes in the same world, and an oracle behind the scenes where the domain has one."""
 
-    def __init__(self, spec: MatchSpec, world: World | None = None, agent: Agent | None = None) -> None:
+    def __init__(
+        self,
+        spec: MatchSpec,
+        world: World | None = None,
+        agent: Agent | None = None,
+        watched: WatchedPane | None = None,
+    ) -> None:
+        """`watched`: an agent that is shown instead of the frozen one."""
         check_whole("seed", spec.seed, 0, MAX_SEED)
         self.world = world if world is not None else World(spec.domain)
         domain = self.world.domain
@@ -64,7 +72,7 @@ class Match:
         self._stream = trial.stream("reset")
         self._drawn: list[Floats] = []
         self._key = trial.key("choice")
-        self.frozen = self._pane("frozen", 0)
+        self.frozen: Pane | WatchedPane = watched or self._pane("frozen", 0)
         self.adapting = self._pane("frozen" if spec.method == YOU else spec.method, spec.n_before)
         has_oracle = bool(self.world.plain.oracle) and spec.method != "oracle"
         self.oracle = self._pane("oracle", 0) if has_oracle else None
@@ -98,8 +106,8 @@ class Match:
         return drawn if drawn.shape[1] == n_needed else np.zeros((1, n_needed))
 
     @property
-    def panes(self) -> tuple[Pane, Pane]:
-        """Frozen and adapting, as they are shown."""
+    def panes(self) -> tuple[Pane | WatchedPane, Pane]:
+        """Frozen (or watched) and adapting, as they are shown."""
         return self.frozen, self.adapting
 
     @property

@@ -16,6 +16,7 @@ from nappingrl.play.choices import Choices
 from nappingrl.play.film import MAX_FILM_SECONDS, Recording
 from nappingrl.play.frames import Frames
 from nappingrl.play.match import YOU, Match, MatchSpec, default_method, method_names
+from nappingrl.play.watched import WATCHED_DOMAIN, WatchedPane
 from nappingrl.play.world import World
 from nappingrl.registry import methods
 
@@ -33,6 +34,7 @@ class Session:
         self.frames: Frames
         self.recording: Recording | None = None
         self._world: World | None = None
+        self._watched: WatchedPane | None = None
         self._rng = np.random.default_rng()
         self.n_matches = 0
 
@@ -93,7 +95,10 @@ class Session:
             offered = method_names(world, agent)
             method = self.choices.method if self.choices.method in offered else default_method(world, agent)
             spec = replace(spec, method=method)
-        self.match, self._world = Match(spec, world, agent), world
+        if self.choices.watch and self._watched is None:
+            self._watched = WatchedPane(self.choices.watch)
+        watched = self._watched if spec.domain == WATCHED_DOMAIN else None
+        self.match, self._world = Match(spec, world, agent, watched), world
         self.n_matches += 1
         self.frames = Frames(self.match, self.choices, self.n_matches)
 

@@ -60,6 +60,7 @@ class External(Served):
             patience,
             self._settings(),
             print_note,
+            self.observer_port,
         )
         with self._locked_out():
             self._finish(supervisor.run())

@@ -14,7 +14,7 @@ from nappingrl.domains.angrybirds.server.pass_rates import pass_rate, pass_rates
 from nappingrl.domains.angrybirds.server.results import Episode
 from nappingrl.domains.angrybirds.server.server import serve
 from nappingrl.domains.angrybirds.server.trial_plan import Plan, one_trial, read_trials
-from nappingrl.trials.limits import MAX_COUNT, MAX_PORT
+from nappingrl.trials.limits import MAX_COUNT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,12 +38,9 @@ class Serve(Served):
     """Stop after this number of agents have finished; 0: at Ctrl-C."""
     host: str = "127.0.0.1"
     """Address to listen on; anything but loopback exposes the server to the network."""
-    observer_port: int | None = None
-    """Port for observers, which cannot play. Default: none."""
 
     bounds: ClassVar = {
         **Served.bounds, "attempts": (0, MAX_COUNT), "report_step": (0, MAX_COUNT), "agents": (0, MAX_COUNT),
-        "observer_port": (0, MAX_PORT),
     }  # fmt: skip
     decided_by_trials: ClassVar = (*Served.decided_by_trials, "attempts", "selectable", "report_step")
 

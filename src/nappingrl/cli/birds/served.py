@@ -43,6 +43,8 @@ class Served:
     """Physics constants: phyq or sailon."""
     port: int = 2004
     """Port for agents; 0: any free port."""
+    observer_port: int | None = None
+    """Port for observers, which cannot play, such as `napping play --watch PORT`. Default: none."""
     seed: int = 0
     """Random seed of the levels and of the noise in what agents observe."""
     informed: bool = False
@@ -54,6 +56,7 @@ class Served:
 
     bounds: ClassVar[Mapping[str, tuple[int, int]]] = {
         "levels": (0, MAX_EPISODES), "novel_levels": (0, MAX_EPISODES), "seed": (0, MAX_SEED), "port": (0, MAX_PORT),
+        "observer_port": (0, MAX_PORT),
     }  # fmt: skip
     """The least and the greatest value of options that are whole numbers."""
     decided_by_trials: ClassVar[tuple[str, ...]] = ("levels", "novel_levels", "informed")

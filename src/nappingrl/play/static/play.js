@@ -129,7 +129,9 @@ function note(frame) {
 function drawPane(name, pane, shapes) {
   if (pane.image) paintImage($(name), pane.image);
   else paint($(name), shapes, state.about.size, name === "adapting" ? state.imagined.poses : []);
-  $(`${name}-number`).innerHTML = `episode ${pane.episode} · step ${pane.step} · return <b>${pane.total ?? 0}</b>`;
+  if (name === "frozen") document.querySelector("#pane-frozen h2").textContent = pane.note === undefined ? "Frozen agent" : "Connected agent";
+  if (pane.note !== undefined) put(`${name}-number`, pane.note);
+  else $(`${name}-number`).innerHTML = `episode ${pane.episode} · step ${pane.step} · return <b>${pane.total ?? 0}</b>`;
   if (typeof pane.does !== "number") return;
   if (state.about.actions.length > MAX_CHIPS) {
     const chip = $(`${name}-actions`).firstChild;
@@ -166,7 +168,7 @@ function facts(facts) {
   const pane = frame.panes[1];
   const names = about.actions;
   put("imagined", state.imagined.said);
-  put("override", !share ? "" : pane.override && typeof pane.does === "number" ? `wanted ${names[pane.wanted]}, does ${names[pane.does]}` : `${Math.round(100 * share)} % of the latest actions are not what the agent wanted`);
+  put("override", !share || about.method === "you" ? "" : pane.override && typeof pane.does === "number" ? `wanted ${names[pane.wanted]}, does ${names[pane.does]}` : `${Math.round(100 * share)} % of the latest actions are not what the agent wanted`);
   const contexts = Object.keys(facts.contexts).length;
   put("contexts", `${contexts} context${contexts === 1 ? "" : "s"} learned · now in ${facts.context ? `context ${facts.context}` : "the original one"}`);
   put("regions", `${facts.regions} region${facts.regions === 1 ? "" : "s"}${facts.open ? `, ${facts.open} still open` : ""}`);
@@ -236,6 +238,12 @@ function slingshot(canvas) {
     pull = pixel(event, canvas);
     canvas.setPointerCapture(event.pointerId);
     flash("adapting", "drag back, let go");
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    if (!isOn() || !pull) return;
+    const [x, y] = pixel(event, canvas);
+    const [across, up] = [pull[0] - x, y - pull[1]];
+    flash("adapting", `pull ${Math.round(Math.hypot(across, up))} pixels, ${Math.round((Math.atan2(up, across) * 180) / Math.PI)}°`);
   });
   canvas.addEventListener("pointerup", (event) => {
     if (!isOn() || !pull) return;

@@ -13,11 +13,11 @@ from nappingrl.domains.angrybirds.physics.scene import Level, Scene
 from nappingrl.domains.angrybirds.physics.world import STEP
 from nappingrl.domains.angrybirds.pictures.picture import draw
 from nappingrl.domains.angrybirds.play.live_world import LiveWorld
+from nappingrl.domains.angrybirds.play.record import FRAMES_PER_SECOND
 from nappingrl.types import Point
 
-FRAME_STEPS = 2
+FRAME_STEPS = round(1 / (FRAMES_PER_SECOND * STEP))
 """Physics steps per frame."""
-FRAMES_PER_SECOND = round(1 / (FRAME_STEPS * STEP))
 GRAB_DISTANCE = 1.2
 """How near to the bird the mouse must be to grab it, in world units."""
 LEAST_PULL = 0.25

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from nappingrl.domains.angrybirds.play.play import FRAMES_PER_SECOND
 from nappingrl.errors import BadSpecError, MissingExtraError
 
+FRAMES_PER_SECOND = 25
 EVERY = 2
 """A GIF keeps every second frame."""
 MOST_FRAMES = 750

@@ -8,8 +8,8 @@ import numpy as np
 
 from nappingrl.domains.angrybirds.physics.scene import PIXELS
 from nappingrl.domains.angrybirds.play.autoplay import Autoplay
-from nappingrl.domains.angrybirds.play.play import FRAMES_PER_SECOND, Play
-from nappingrl.domains.angrybirds.play.record import Recorder
+from nappingrl.domains.angrybirds.play.play import Play
+from nappingrl.domains.angrybirds.play.record import FRAMES_PER_SECOND, Recorder
 from nappingrl.errors import MissingExtraError
 
 SIZE = (960, 720)

@@ -160,6 +160,7 @@ class Supervisor:
         patience: When to stop and restart the agent.
         settings: Options of the server.
         say: Shows one line to the user.
+        observer_port: Port for observers; None: no observers.
     """
 
     def __init__(
@@ -172,13 +173,14 @@ class Supervisor:
         patience: Patience | None = None,
         settings: Settings | None = None,
         say: Say | None = None,
+        observer_port: int | None = None,
     ) -> None:
         _check_ends(plan)
         self._unfinished = UnfinishedPlan(plan)
         self._make_world = make_world
         self._make_command = make_command
         self._out = out
-        self._port = port
+        self._port, self._observer_port = port, observer_port
         self._patience = patience or Patience()
         self._settings = settings
         self._say: Say = say or (lambda _: None)
@@ -206,8 +208,9 @@ class Supervisor:
         plan, out = self._unfinished.next_game(), self._out / f"start-{number}"
         watch = _Watch(self._make_world, len(plan.trials))
         server = Server(
-            plan, watch.make_world, LOOPBACK, self._port, None, out, self._settings, watch.on_trial, _few(self._say)
-        )
+            plan, watch.make_world, LOOPBACK, self._port, self._observer_port, out, self._settings, watch.on_trial,
+            _few(self._say),
+        )  # fmt: skip
         end, status = "stopped by you", 0
         with server:
             process = AgentProcess(self._make_command(server.port), folder, out / LOG_FILE)

@@ -34,3 +34,9 @@ def test_objects_trajectory_and_offset(slot: int, trajectory: int, offset: int, 
 def test_several_pigs_are_counted_from_the_left() -> None:
     other = Target(1, "pig", Box(200, 300, 220, 320))
     assert name_shot(level(PIG, other), join(0, 0, 0)) == "pig 2 from the left, low"
+
+
+def test_objects_that_would_share_a_name_are_counted_from_the_left() -> None:
+    ledges = [Target(slot, "platform", Box(x, 300, x + 80, 310)) for slot, x in ((0, 400), (1, 200))]
+    names = [name_shot(level(*ledges), join(slot, 0, 0)) for slot in (0, 1)]
+    assert names == ["platform ledge 2 from the left, low", "platform ledge 1 from the left, low"]

@@ -25,9 +25,17 @@ def name_shot(observation: NDArray[np.floating[Any]], action: int) -> str:
 
 
 def _name_target(target: Target, level: ObservedLevel) -> str:
-    pigs = sorted(level.of_kind("pig"), key=lambda pig: pig.box.centre[0])
-    if target.kind == "pig" and len(pigs) > 1:
-        return f"pig {pigs.index(target) + 1} from the left"
+    """A name that no other object of the level has."""
+    name = _describe(target, level)
+    alike = [other for other in level.targets if _describe(other, level) == name]
+    if len(alike) == 1:
+        return name
+    place = sorted(alike, key=lambda other: other.box.centre[0]).index(target) + 1
+    return f"{name.removeprefix('the ')} {place} from the left"
+
+
+def _describe(target: Target, level: ObservedLevel) -> str:
+    pigs = level.of_kind("pig")
     name = KINDS.get(target.kind) or f"the {target.kind} {_shape(target)}"
     if target.kind == "pig" or not pigs:
         return name

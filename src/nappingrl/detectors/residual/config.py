@@ -20,14 +20,14 @@ class ResidualConfig:
     window: int = setting(40, "latest steps of an episode that are judged together", 10)
     min_calm_steps: int = setting(20, "calm steps of an episode after which the world may have changed amid it", 1)
     min_limit: float = setting(5.0, "least limit, in usual residuals")
-    max_limit_factor: float = setting(5.0, "greatest limit, in multiples of the largest calibrated surprise", 1.0)
+    max_limit_factor: float = setting(7.0, "greatest limit, in multiples of the largest calibrated surprise", 1.0)
 
     # Drift
     min_episodes: int = setting(5, "calibrated episodes below which drift is not judged", 2)
     max_residual: float = setting(3.0, "larger residuals count as this much", 0.1)
     least_deviation: float = setting(0.5, "least deviation of drift between calibrated episodes", 0.01)
-    min_drift: float = setting(9.0, "least limit of drift within an episode, in deviations between episodes")
-    max_drift_factor: float = setting(2.5, "greatest limit of drift, in multiples of the largest calibrated one", 1.0)
+    min_drift: float = setting(12.0, "least limit of drift within an episode, in deviations between episodes")
+    max_drift_factor: float = setting(4.0, "greatest limit of drift, in multiples of the largest calibrated one", 1.0)
     max_score: float = setting(4.0, "most deviations that one episode counts", 1.0)
     allowance: float = setting(1.0, "deviations of an episode that are no drift")
     drift_limit: float = setting(8.0, "deviations beyond the allowance, summed over episodes, that raise an alarm")

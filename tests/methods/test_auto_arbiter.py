@@ -1,16 +1,20 @@
 """The arbiter of `auto`: who plays the next episode."""
 
+from itertools import groupby
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nappingrl.agents.mlp import MlpAgent
 from nappingrl.methods.auto.arbiter import AGENT, Arbiter, Offer, Player
-from nappingrl.methods.auto.usual import Usual, usual_returns
+from nappingrl.methods.auto.usual import NOTHING, Usual, expected_returns, usual_returns
 from nappingrl.methods.base import Forecast
+from nappingrl.types import Floats, Observations
 from nappingrl.world_model.transitions import Transitions
 
-USUAL = Usual(40, 200.0, 10.0, 0.0)
+USUAL = Usual(40, 200.0, 10.0, 0.0, 200.0)
 ONE, TWO = 1, 2
 
 
@@ -86,17 +90,18 @@ def test_the_candidate_that_earned_more_plays_on() -> None:
 
 
 def test_a_candidate_sits_out_longer_each_time() -> None:
+    """One lucky episode has it tried again and again."""
     made, offers = arbiter([100.0]), [offer(forecast=Forecast(100.0, 200.0))]
+    made.judge(ONE, 3000.0, 0.0, offers)
     played = []
-    for _ in range(12):
+    for _ in range(20):
         number = made.choose(offers)
         played.append(number)
         made.judge(number, -200.0 if number else 100.0, 0.0, offers)
-    tries = [i for i, number in enumerate(played) if number]
-    gaps = np.diff(tries)
-    assert len(gaps) >= 1
-    assert (np.diff(gaps) > 0).all()
-    assert made.players[ONE].n_stopped == len(tries)
+    runs = [(number, len(list(run))) for number, run in groupby(played)]
+    pauses = [length for number, length in runs[:-1] if number == AGENT]
+    assert pauses == [1, 2, 4]
+    assert made.players[ONE].n_stopped == sum(number == ONE for number, _ in runs) == 4
 
 
 @given(st.lists(st.floats(-500, 500), min_size=1, max_size=60))
@@ -120,7 +125,7 @@ def test_what_a_candidate_costs_is_bounded(losses: list[float]) -> None:
 
 def test_without_a_usual_return_candidates_are_tried() -> None:
     for total in (9.0, -9.0, 0.0):  # 0: a sparse reward
-        made = arbiter([total] * 3, Usual(0, 0.0, 0.0, 0.0))
+        made = arbiter([total] * 3, NOTHING)
         assert made.choose([offer()]) == ONE
 
 
@@ -134,11 +139,63 @@ def test_a_player_that_does_something_else_is_judged_anew() -> None:
     assert player.returns == []
 
 
+def test_a_candidate_that_broke_its_promise_is_not_trusted_again() -> None:
+    """It plays again only where little is left to lose, or after it has earned more."""
+    made, offers = arbiter([150.0]), [offer(forecast=Forecast(150.0, 200.0))]
+    assert made.choose(offers) == ONE
+    made.judge(ONE, 20.0, 0.0, offers)
+    assert made.players[ONE].n_stopped == 1
+    for _ in range(20):
+        assert made.choose(offers) == AGENT
+        made.judge(AGENT, 150.0, 0.0, offers)
+    assert made.why == "what was tried earns less"
+
+
+def test_a_loss_is_severe_by_what_can_be_lost() -> None:
+    """Each step costs 1: the usual episode of 20 steps could have been one of 500."""
+    usual = Usual(40, -20.0, 2.0, -25.0, 480.0)
+    assert arbiter([-60.0, -60.0, -55.0], usual).choose([offer()]) == AGENT
+    assert arbiter([-500.0, -500.0, -300.0], usual).choose([offer()]) == ONE
+    assert arbiter([-500.0, -500.0, -250.0], usual).choose([offer()]) == AGENT
+
+
+def test_a_rewarded_step_makes_no_episode_too_long() -> None:
+    assert arbiter([90.0] * 3, USUAL).choose([offer()]) == ONE
+    assert arbiter([110.0] * 3, USUAL).choose([offer()]) == AGENT
+
+
+def episodes(rewards: list[float], numbers: list[int]) -> Transitions:
+    n = len(rewards)
+    return Transitions(
+        np.zeros((n, 2)), np.zeros((n, 1)), np.zeros((n, 2)), np.array(rewards), np.zeros(n, np.bool_),
+        np.array(numbers),
+    )  # fmt: skip
+
+
 def test_usual_returns_are_those_of_episodes() -> None:
-    rewards = np.array([1.0, -3.0, 1.0, 2.0, 2.0])
-    transitions = Transitions(
-        np.zeros((5, 2)), np.zeros((5, 1)), np.zeros((5, 2)), rewards, np.zeros(5, np.bool_), np.array([0, 0, 0, 1, 1])
-    )
-    usual = usual_returns(transitions)
-    assert usual == Usual(2, pytest.approx(1.5), pytest.approx(2.5), -2.0)
-    assert usual_returns(transitions.at(slice(0, 0))).n == 0
+    transitions = episodes([1.0, -3.0, 1.0, 2.0, 2.0], [0, 0, 0, 1, 1])
+    usual = usual_returns(transitions, 100)
+    assert usual == Usual(2, pytest.approx(1.5), pytest.approx(2.5), -2.0, pytest.approx(1.5))
+    assert usual_returns(transitions.at(slice(0, 0)), 100) == NOTHING
+
+
+@pytest.mark.parametrize(("horizon", "size"), [(0, 2.5), (2, 2.5), (100, 97.5)])
+def test_where_steps_cost_an_episode_of_full_length_can_be_lost(horizon: int, size: float) -> None:
+    transitions = episodes([-1.0, -1.0, -1.0, -1.0, -1.0], [0, 0, 0, 1, 1])
+    assert usual_returns(transitions, horizon).range == pytest.approx(size)
+
+
+class Critic(MlpAgent):
+    """Expects a return of -10 everywhere."""
+
+    gamma = 1.0
+
+    def values(self, observations: Observations) -> Floats:
+        return np.full(len(observations), -10.0)
+
+
+def test_what_a_critic_expects_is_lost_by_an_episode_of_full_length() -> None:
+    agent = Critic("critic", [(np.eye(2, dtype=np.float32), np.zeros(2, np.float32))] * 2, "relu")
+    usual = expected_returns(episodes([-1.0] * 60, [0] * 30 + [1] * 30), agent, 100)
+    assert usual == Usual(2, pytest.approx(-10.0), 0.0, -30.0, pytest.approx(90.0))
+    assert expected_returns(episodes([], []), agent, 100) == NOTHING

@@ -170,11 +170,11 @@ class Auto(Method):
 
     def _meet(self, row: int) -> Arbiter:
         """The arbiter of a new context."""
-        before = self._memory.before(row)
+        before, horizon = self._memory.before(row), self.info.domain.horizon
         if before.n:
-            return Arbiter.of(usual_returns(before), len(self._names))
+            return Arbiter.of(usual_returns(before, horizon), len(self._names))
         current = self._memory.current(row)  # nothing is known of the world before: ask the agent's critic
-        arbiter = Arbiter.of(expected_returns(current, self.agent), len(self._names))
+        arbiter = Arbiter.of(expected_returns(current, self.agent, horizon), len(self._names))
         for total in episode_returns(current):
             arbiter.players[AGENT].add(total)
         return arbiter

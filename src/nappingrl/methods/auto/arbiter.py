@@ -2,8 +2,9 @@
 
 The *base* is the frozen agent, or a candidate that is certain (re-grounding) if that has earned more. A candidate with
 a trusted forecast plays if it promises clearly more than the base earns: one whose model has predicted what the frozen
-agent really earned, with an error below half of the gain that it promises. Candidates without one are tried only where
-the base earns so much less than was usual before the change that little is left to lose.
+agent really earned, with an error below half of the gain that it promises, and that has broken no promise. Candidates
+without one are tried only where the base earns so much less than was usual before the change that little is left to
+lose.
 
 The bound. The stake is what can be won per episode: the usual return minus the base's, or the gain that a trusted
 forecast promises. A candidate's deficit grows by what an episode falls short of the base and shrinks by what it gains,
@@ -43,7 +44,7 @@ MIN_LOSS_SHARE = 0.02
 MIN_GAIN_SHARE = 0.05
 """A candidate plays if it may earn more than the base by this share."""
 SEVERE_LOSS_SHARE = 0.5
-"""A loss beyond this share of the usual return leaves little to lose."""
+"""A loss beyond this share of what can be lost leaves little to lose."""
 MIN_SEVERE_EPISODES = 3
 MAX_FORECAST_ERROR = 0.5
 """A forecast is trusted if it misses the base's return by at most this share of the gain that it promises."""
@@ -170,10 +171,11 @@ class Arbiter:
         returns = self.players[base].returns
         if len(returns) < MIN_SEVERE_EPISODES:
             return False
-        return not self.usual.n or self.usual.mean - max(returns) > SEVERE_LOSS_SHARE * abs(self.usual.mean)
+        return not self.usual.n or self.usual.mean - max(returns) > SEVERE_LOSS_SHARE * self.usual.range
 
     def _is_trusted(self, offer: Offer, base: int) -> bool:
-        if offer.forecast is None:
+        """Whether its model foretold what the agent earns, and no promise of it was broken."""
+        if offer.forecast is None or self.players[offer.number].n_stopped:
             return False
         agent = self.players[AGENT] if self.players[AGENT].returns else self.players[base]
         gain = offer.forecast.own - agent.mean

@@ -19,22 +19,26 @@ class Usual(NamedTuple):
     deviation: float
     lowest: float
     """The lowest return so far within any of them."""
+    range: float
+    """What can be lost: the size of the mean return, or more where an episode that lasts too long costs more."""
 
 
-NOTHING = Usual(0, 0.0, 0.0, 0.0)
+NOTHING = Usual(0, 0.0, 0.0, 0.0, 0.0)
 
 
-def usual_returns(before: Transitions) -> Usual:
-    """What the episodes of these transitions earned."""
+def usual_returns(before: Transitions, horizon: int) -> Usual:
+    """What the episodes of these transitions earned; `horizon`: steps of an episode at most, 0 if unknown."""
     parts = _episodes(before)
     if not parts:
         return NOTHING
     totals = _totals(before)
     lowest = min(float(np.cumsum(before.rewards[part]).min()) for part in parts)
-    return Usual(len(totals), float(totals.mean()), float(totals.std()), min(lowest, 0.0))
+    mean = float(totals.mean())
+    longest = horizon * min(float(np.median(before.rewards)), 0.0)
+    return Usual(len(totals), mean, float(totals.std()), min(lowest, 0.0), max(abs(mean), mean - longest))
 
 
-def expected_returns(current: Transitions, agent: Agent) -> Usual:
+def expected_returns(current: Transitions, agent: Agent, horizon: int) -> Usual:
     """What the critic says that these episodes of a changed world should have earned.
 
     The critic speaks of discounted returns; the shortfall is scaled to undiscounted ones.
@@ -47,7 +51,8 @@ def expected_returns(current: Transitions, agent: Agent) -> Usual:
     earned = np.array([current.rewards[part] @ agent.gamma ** np.arange(len(part)) for part in parts])
     scale = np.abs(totals).sum() / max(float(np.abs(earned).sum()), 1e-9)
     mean = float((totals + (values - earned) * scale).mean())
-    return Usual(len(parts), mean, float(totals.std()), min(usual_returns(current).lowest, 0.0))
+    known = usual_returns(current, horizon)
+    return Usual(len(parts), mean, known.deviation, known.lowest, max(abs(mean), mean - known.mean + known.range))
 
 
 def _totals(transitions: Transitions) -> Floats:

@@ -12,6 +12,7 @@ from nappingrl.types import DomainSpec, Flags, Rows, Transition, arrays_of
 from nappingrl.world_model.action_encoding import ActionEncoding
 from nappingrl.world_model.bounds import bounds
 from nappingrl.world_model.reference import Reference
+from nappingrl.world_model.repeats import Repeats
 from nappingrl.world_model.transitions import TransitionBuffer, Transitions, encode
 
 MAX_BEFORE = 20_000
@@ -38,6 +39,7 @@ class TransitionMemory:
         self._before = TransitionBuffer(n, dim, size, max_before)
         self._current = TransitionBuffer(n, dim, size, MAX_CURRENT)
         self._references: dict[int, Reference | None] = {}
+        self._repeats: dict[int, Repeats] = {}
         self._episodes, self._contexts = np.zeros((2, n), np.int64)
         self._is_sealed, self._has_begun = np.zeros((2, n), np.bool_)
         """_has_begun: whether the episode under way has a step."""
@@ -51,7 +53,11 @@ class TransitionMemory:
         self._episodes[rows] = self._contexts[rows] = 0
         self._is_sealed[rows] = self._has_begun[rows] = False
         for row in rows.tolist():
-            self._references.pop(row, None)
+            self._forget_models(row)
+
+    def _forget_models(self, row: int) -> None:
+        self._references.pop(row, None)
+        self._repeats.pop(row, None)
 
     def add(self, rows: Rows, transition: Transition, is_changed: Flags) -> None:
         """Store one step of each row; `is_changed`: where the detector believes in another world."""
@@ -102,7 +108,7 @@ class TransitionMemory:
         """The steps so far were of the changed world after all, which has no reference."""
         self._current.write(row, self._before.read(row).at(slice(-self._current.capacity, None)))
         self._before.clear(np.array([row]))
-        self._references.pop(row, None)
+        self._forget_models(row)
         self.seal(row)
 
     def seal(self, row: int) -> None:
@@ -143,6 +149,14 @@ class TransitionMemory:
                 self._references[row] = Reference(before, self.encoding, bounds(self.domain)) if is_possible else None
         return self._references[row]
 
+    def repeats(self, row: int) -> Repeats | None:
+        """Outcomes that always repeated before the change; None: they do not, or it is too early to say."""
+        if not self._is_sealed[row] or not self.encoding.n_actions:
+            return None
+        if row not in self._repeats:
+            self._repeats[row] = Repeats(self.before(row))
+        return self._repeats[row] if self._repeats[row].is_usable else None
+
     def why_not(self, row: int) -> str:
         """Why there is no reference, in words; empty: there is one."""
         if not self._is_sealed[row]:
@@ -163,7 +177,7 @@ class TransitionMemory:
         for name, buffer in self._buffers().items():
             for row in range(self.n):
                 buffer.write(row, unflatten(Transitions, state, f"{name}.{row}", buffer.sizes))
-        self._references = {}
+        self._references, self._repeats = {}, {}
 
     def _buffers(self) -> dict[str, TransitionBuffer]:
         return {"before": self._before, "current": self._current}

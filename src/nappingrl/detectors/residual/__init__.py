@@ -3,7 +3,8 @@
 The model, a `Reference`, is fitted to the episodes before the novelty, which the adaptation stores for detector and
 methods. Four tests raise an alarm, each calibrated on those episodes as models predict them that were not fitted to
 them: `Surprise` judges the largest residuals among the latest steps, `Drift` compares whole episodes, `Exchange` looks
-for actions that act as others did, and `Starts` at initial observations. `Recognition` tells which context the trial is
+for actions that act as others did, and `Starts` at initial observations. A fifth, `Contradictions`, needs no model: it
+watches worlds in which outcomes always repeated. `Recognition` tells which context the trial is
 in after an alarm, and when the original one is back.
 """
 
@@ -18,6 +19,7 @@ from nappingrl.agents.base import Agent
 from nappingrl.detectors.base import Detector, Gauge
 from nappingrl.detectors.residual.blame import Blame
 from nappingrl.detectors.residual.config import ResidualConfig
+from nappingrl.detectors.residual.contradictions import Contradictions
 from nappingrl.detectors.residual.drift import Drift
 from nappingrl.detectors.residual.exchange import BLOCK, Exchange
 from nappingrl.detectors.residual.recognition import Recognition
@@ -32,7 +34,7 @@ from nappingrl.world_model.transitions import Transitions
 
 __all__ = ["Residual", "ResidualConfig"]
 
-SURPRISE, DRIFT, STARTS, EXCHANGE = 1, 2, 3, 4
+SURPRISE, DRIFT, STARTS, EXCHANGE, CONTRADICTION = 1, 2, 3, 4, 5
 
 
 class Residual(Detector):
@@ -42,7 +44,7 @@ class Residual(Detector):
     uses_memory = True
     saved: ClassVar[Mapping[str, Expected]] = {
         **Detector.saved, "_first_episode": Expected(low=-MAX_EPISODE, high=MAX_EPISODE),
-        "_episode": Expected(low=-MAX_EPISODE, high=MAX_EPISODE), "_cause": Expected(low=0, high=EXCHANGE),
+        "_episode": Expected(low=-MAX_EPISODE, high=MAX_EPISODE), "_cause": Expected(low=0, high=CONTRADICTION),
     }  # fmt: skip
 
     def __init__(self, n: int, domain: DomainSpec, config: ResidualConfig | None = None) -> None:
@@ -60,6 +62,7 @@ class Residual(Detector):
         self.drift = Drift(n, d, size, self.config)
         self.starts = Starts(n, d, self.config)
         self.exchange = Exchange(n, d, self.memory.encoding, self.config)
+        self.contradictions = Contradictions(n)
         self.recognition = Recognition(n, self.memory.encoding, self.config)
         self.blame = Blame(n, domain)
         self._is_calibrated = np.zeros(n, np.bool_)
@@ -81,7 +84,15 @@ class Residual(Detector):
         super().start(rows, episode)
         if self._fills_memory:
             self.memory.start(rows)
-        for part in (self.surprise, self.drift, self.exchange, self.starts, self.recognition, self.blame):
+        for part in (
+            self.surprise,
+            self.drift,
+            self.exchange,
+            self.starts,
+            self.contradictions,
+            self.recognition,
+            self.blame,
+        ):
             part.start(rows)
         self._is_calibrated[rows], self._cause[rows] = False, 0
         self._first_episode[rows] = self._episode[rows] = episode
@@ -116,6 +127,7 @@ class Residual(Detector):
 
     def _judge(self, rows: Rows, steps: Transitions) -> None:
         """Raise alarms, and notice when the original world is back."""
+        self._judge_repeats(rows, steps)
         residuals, modes, is_main = self._residuals(rows, steps)
         sizes = np.abs(residuals)
         is_beyond = self.surprise.update(rows, sizes)
@@ -145,6 +157,14 @@ class Residual(Detector):
         if is_first.any():
             self._judge_starts(rows[is_first], steps.states[is_first].astype(np.float64))
 
+    def _judge_repeats(self, rows: Rows, steps: Transitions) -> None:
+        """Look for outcomes that always were others; such an alarm ends when they are as before again."""
+        self.contradictions.update(rows, steps, self.memory)
+        self._raise(rows, (self.context[rows] == 0) & self.contradictions.is_alarm(rows), CONTRADICTION)
+        is_back = (self._cause[rows] == CONTRADICTION) & (self.context[rows] > 0) & self.contradictions.is_back(rows)
+        for row in rows[is_back].tolist():
+            self._come_back(row, int(self.contradictions.n_confirmed[row]))
+
     def _judge_exchange(self, row: int) -> None:
         """Look for exchanged actions; from then on only the actions themselves can say that the world is back."""
         reference = self.memory.reference(row)
@@ -173,9 +193,8 @@ class Residual(Detector):
     def _raise(self, rows: Rows, where: Flags, cause: int) -> None:
         """Alarm in some rows."""
         for row in rows[where].tolist():
-            reference = self.memory.reference(row)
-            assert reference is not None
-            self.context[row] = self.recognition.identify(row, reference, self.memory.current(row))
+            reference, current = self.memory.reference(row), self.memory.current(row)
+            self.context[row] = 1 if reference is None else self.recognition.identify(row, reference, current)
             self._cause[row] = cause
         self.drift.reset(rows[where], is_alarm=True)
 
@@ -192,12 +211,13 @@ class Residual(Detector):
     def _come_back(self, row: int, n_calm: int) -> None:
         """The original world is back since `n_calm` steps: model the context that is left."""
         transitions, reference = self.memory.current(row), self.memory.reference(row)
-        assert reference is not None
-        transitions = transitions.at(slice(0, max(0, transitions.n - n_calm)))
-        self.recognition.learn(row, int(self.context[row]), reference, transitions)
+        if reference is not None:
+            transitions = transitions.at(slice(0, max(0, transitions.n - n_calm)))
+            self.recognition.learn(row, int(self.context[row]), reference, transitions)
         self.surprise.forget_episode(np.array([row]))
         self.drift.reset(np.array([row]), is_alarm=False)
         self.exchange.reset(np.array([row]))
+        self.contradictions.start(np.array([row]))
         self.context[row] = 0
 
     @override
@@ -270,7 +290,7 @@ class Residual(Detector):
     @override
     def status(self, row: int) -> str:
         if self._is_calibrated[row]:
-            why = self.memory.why_not(row)
+            why = self.memory.why_not(row) if self.memory.repeats(row) is None else ""
             return f"cannot alarm: {why}" if why else ""
         n_episodes = int(self._episode[row] - self._first_episode[row])
         n_needed = self.config.n_calibration_episodes if self._first_episode[row] >= 0 else -self._first_episode[row]
@@ -287,6 +307,7 @@ class Residual(Detector):
             "drift": self.drift,
             "exchange": self.exchange,
             "starts": self.starts,
+            "contradictions": self.contradictions,
             "blame": self.blame,
         }
 

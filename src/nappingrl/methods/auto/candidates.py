@@ -11,7 +11,7 @@ from nappingrl.methods.base import Method, MethodInfo, Option
 from nappingrl.registry import methods
 from nappingrl.score import reward_score
 
-CANDIDATES = ("reground", "foresight", "napping-ucb")
+CANDIDATES = ("reground", "facts", "foresight", "napping-ucb")
 """In the order in which they are tried."""
 
 

@@ -1,0 +1,173 @@
+"""One trial: the facts of each context, and the plan that follows from them."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nappingrl.methods.base import Forecast
+from nappingrl.methods.contexts import MAX_CONTEXTS
+from nappingrl.methods.facts.ends import stakes
+from nappingrl.methods.facts.entries import controlled_entries, is_stationary
+from nappingrl.methods.facts.records import MAX_FACTS, Facts, Places, Recorder
+from nappingrl.methods.facts.stationary import StationaryWorld
+from nappingrl.methods.facts.timed import TimedWorld
+from nappingrl.snapshot import Expected, Sizes
+from nappingrl.types import DomainSpec
+from nappingrl.world_model.transitions import Transitions
+
+MIN_MET_SHARE = 0.1
+"""Where a smaller share of steps leads to observations that were met before, outcomes do not repeat."""
+MIN_STEPS = 400
+"""Steps by which that is judged, unless there are fewer."""
+TOLERANCE = 1e-9
+N_RETURNS = 20
+"""Latest episodes of the frozen agent by which its return is known."""
+
+
+@dataclass(slots=True)
+class TrialState:
+    """Everything that a trial has learned, for saving."""
+
+    observations: Annotated[NDArray[np.float32], Expected(("n_places", "d"))]
+    original: Facts
+    contexts: dict[int, Facts]
+    context: Annotated[int, Expected(low=0)]
+    returns: list[float]
+
+    def check(self, sizes: Sizes) -> None:
+        """Raise if what was saved is no trial's."""
+        if max(world.n for world in (self.original, *self.contexts.values())) > MAX_FACTS:
+            raise ValueError(f"more than {MAX_FACTS} facts about a world")
+        if len(self.contexts) > MAX_CONTEXTS + 1 or min(self.contexts, default=1) < 1:
+            raise ValueError(f"facts about the contexts {sorted(self.contexts)[:5]}")
+        if len(self.returns) > N_RETURNS:
+            raise ValueError(f"{len(self.returns)} returns; at most {N_RETURNS} are kept")
+
+
+class FactsTrial:
+    """Remembers what happened, and plans over it."""
+
+    def __init__(self, domain: DomainSpec) -> None:
+        self.domain = domain
+        self._places = Places(len(domain.observation_low))
+        self.original = Recorder(self._places)
+        self._contexts: dict[int, Recorder] = {}
+        self.context = 0
+        self.world: StationaryWorld | TimedWorld | None = None
+        """The plan; None: there is none."""
+        self.why_not = ""
+        self.returns: list[float] = []
+        """Of the latest episodes of the frozen agent in this context."""
+
+    @property
+    def now(self) -> Recorder:
+        """The facts of the changed world that the trial is in."""
+        return self._contexts[self.context]
+
+    def enter(self, context: int, before: Transitions) -> None:
+        """The detector believes in another context."""
+        self.context, self.world, self.returns = context, None, []
+        if not context:
+            return
+        if not self._contexts:
+            self._read_original(before)
+        if not self.why_not and context not in self._contexts:
+            self._contexts[context] = Recorder(self._places)
+            for old in list(self._contexts)[: -MAX_CONTEXTS - 1]:
+                del self._contexts[old]
+        if not self.why_not:
+            self.plan()
+
+    def _read_original(self, before: Transitions) -> None:
+        """Take the steps before the change as facts."""
+        n_met, time = 0, 0
+        for m in range(before.n):
+            time = 0 if not m or before.episodes[m] != before.episodes[m - 1] else time + 1
+            states = before.states[m].astype(np.float32), before.next_states[m].astype(np.float32)
+            n_met += self._places.find(states[1]) >= 0
+            if n_met < MIN_MET_SHARE * m and (m >= MIN_STEPS or m == before.n - 1):
+                self.why_not = f"observations hardly ever repeat: {n_met} of {m + 1} steps led to one met before"
+                self._places = Places(len(self.domain.observation_low))
+                self.original = Recorder(self._places)
+                return
+            action = int(before.actions[m].argmax())
+            self.original.add(time, states[0], action, states[1], float(before.rewards[m]), bool(before.terminated[m]))
+
+    def learn(
+        self, time: int, observation: NDArray[np.float32], action: int, next_observation: NDArray[np.float32],
+        reward: float, is_terminated: bool,
+    ) -> None:  # fmt: skip
+        """Add a step; plan anew at once where a surprise may have another way round it."""
+        is_new = self.now.add(time, observation, action, next_observation, reward, is_terminated)
+        if is_new and isinstance(self.world, StationaryWorld) and not is_terminated:
+            place = self._places.find(observation)
+            if place >= len(self.world.values) or not self.world.is_known[place, action]:
+                self.plan()
+
+    def plan(self) -> None:
+        """Plan over what is known."""
+        original, now, spec = self.original.facts(), self.now.facts(), self.domain
+        self.why_not = ""
+        what = stakes(original, now, spec.horizon)
+        if is_stationary(original) and is_stationary(now):
+            self.world = StationaryWorld(self._places, original, now, what, spec.n_actions)
+            return
+        observations = self._places.observations
+        entries = controlled_entries(observations, (original, now))
+        self.world = None
+        if not len(entries):
+            self.why_not = "outcomes do not repeat, and no observation follows from itself and the action"
+        if self.why_not or not now.n:
+            return
+        bounds = np.asarray(spec.observation_low, np.float64), np.asarray(spec.observation_high, np.float64)
+        self.world = TimedWorld(observations, entries, original, now, what, spec.n_actions, spec.horizon, bounds)
+
+    def act(self, time: int, observation: NDArray[np.float32], wanted: int) -> int:
+        """The action that is worth most; of equals the one that acts as the agent wants."""
+        if self.world is None:
+            return wanted
+        translated = self.world.meanings.executes(wanted)
+        values = self.world.scores(time, observation)
+        if values is None:
+            return translated
+        best = np.flatnonzero(values >= values.max() - TOLERANCE)
+        return translated if translated in best else int(best[0])
+
+    def end_episode(self, total: float, is_agents: bool) -> None:
+        """An episode ended; `is_agents`: only the frozen agent's actions were executed."""
+        if is_agents:
+            self.returns = [*self.returns, total][-N_RETURNS:]
+        self.plan()
+
+    def forecast(self) -> Forecast | None:
+        """What the frozen agent and the plan will earn."""
+        if self.world is None or not self.returns:
+            return None
+        facts, observations = self.now.facts(), self._places.observations
+        starts = np.unique(facts.places[facts.times == 0])
+        values = [self.world.scores(0, observations[place]) for place in starts]
+        known = [float(value.max()) for value in values if value is not None]
+        return Forecast(float(np.mean(self.returns)), float(np.mean(known))) if known else None
+
+    def context_sizes(self) -> dict[int, int]:
+        """Number of facts about each context."""
+        return {context: len(recorder.steps) for context, recorder in sorted(self._contexts.items())}
+
+    def state(self) -> TrialState:
+        """Everything that was learned."""
+        contexts = {context: recorder.facts() for context, recorder in self._contexts.items()}
+        return TrialState(self._places.observations, self.original.facts(), contexts, self.context, self.returns)
+
+    def restore(self, state: TrialState) -> None:
+        """Continue from this state."""
+        self._places = Places(len(self.domain.observation_low), state.observations)
+        self.original = Recorder(self._places)
+        self.original.restore(state.original)
+        self._contexts = {context: Recorder(self._places) for context in state.contexts}
+        for context, facts in state.contexts.items():
+            self._contexts[context].restore(facts)
+        self.context, self.returns, self.world = state.context, state.returns, None
+        if self.context in self._contexts:
+            self.plan()

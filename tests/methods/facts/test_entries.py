@@ -1,0 +1,79 @@
+"""Entries of an observation that the actions control."""
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from methods.facts.worlds import record, seen
+from nappingrl.methods.facts.entries import controlled_entries, is_functional, is_stationary
+from nappingrl.methods.facts.records import Facts, Places, Recorder
+
+SMALL = st.integers(0, 3)
+
+
+@given(st.lists(st.tuples(SMALL, SMALL, SMALL, SMALL), min_size=1, max_size=30))
+def test_functional_columns_are_those_of_a_dictionary(rows: list[tuple[int, int, int, int]]) -> None:
+    known: dict[tuple[int, int], tuple[int, int]] = {}
+    expected = all(known.setdefault((a, b), (c, d)) == (c, d) for a, b, c, d in rows)
+    a, b, c, d = (np.array(column) for column in zip(*rows, strict=True))
+    assert is_functional([a, b], [c, d.astype(np.float64)]) is expected
+
+
+def walk(places: Places, moves: tuple[int, ...], seed: int, has_walker: bool = True) -> Facts:
+    """Entries: x and y of a walker on a small board, and noise."""
+    rng, recorder = np.random.default_rng(seed), Recorder(places)
+    x = y = 2
+    for time in range(300):
+        noise, action = rng.integers(3), int(rng.integers(4))
+        move = moves[action] if has_walker else int(rng.integers(4))
+        x2 = int(np.clip(x + (-1, 1, 0, 0)[move], 0, 4))
+        y2 = int(np.clip(y + (0, 0, -1, 1)[move], 0, 4))
+        recorder.add(time % 20, seen(noise, x, y), action, seen(rng.integers(3), x2, y2), 0.0, False)
+        x, y = x2, y2
+    return recorder.facts()
+
+
+def test_exactly_the_controlled_entries_are_found() -> None:
+    places = Places(3)
+    worlds = [walk(places, (0, 1, 2, 3), 0), walk(places, (3, 1, 0, 2), 1)]
+    assert controlled_entries(places.observations, worlds).tolist() == [1, 2]
+    assert controlled_entries(places.observations, worlds[:1]).tolist() == [1, 2]
+
+
+def test_one_world_is_enough_to_contradict() -> None:
+    places = Places(3)
+    worlds = [walk(places, (0, 1, 2, 3), 0), walk(places, (0, 1, 2, 3), 1, has_walker=False)]
+    assert controlled_entries(places.observations, worlds).tolist() == []
+
+
+def test_none_are_controlled_where_nothing_differs_by_action() -> None:
+    """A clock follows from itself, and a constant too; neither is controlled."""
+    places = Places(3)
+    rng = np.random.default_rng(0)
+    steps: list[Any] = [
+        (t % 20, (t % 20, 7, rng.integers(9)), int(rng.integers(2)), (t % 20 + 1, 7, rng.integers(9)), 0.0, False)
+        for t in range(200)
+    ]
+    facts = record(places, steps)
+    assert controlled_entries(places.observations, [facts]).tolist() == []
+
+
+def test_nothing_is_known_without_steps() -> None:
+    nothing = record(Places(2), [])
+    assert controlled_entries(np.zeros((0, 2), np.float32), [nothing]).tolist() == []
+    assert is_stationary(nothing)
+
+
+def test_a_world_is_stationary_if_outcomes_do_not_depend_on_the_moment() -> None:
+    step: Any = ((1,), 0, (2,), 0.0)
+    for other, expected in [
+        (((1,), 0, (2,), 0.0, False), True),
+        (((1,), 1, (3,), 0.0, False), True),
+        (((1,), 0, (3,), 0.0, False), False),
+        (((1,), 0, (2,), 1.0, False), False),
+        (((1,), 0, (2,), 0.0, True), False),
+    ]:
+        facts = record(Places(1), [(0, *step, False), (5, *other)])
+        assert is_stationary(facts) is expected, other

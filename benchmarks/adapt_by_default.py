@@ -141,11 +141,9 @@ def table_line(case: Case, arguments: argparse.Namespace) -> list[str]:
     if case.group == "none":
         auto = rows_of(case, "auto", arguments)
         is_same = frozen["return"].equals(auto["return"])
-        calm = auto.join(auto.filter(pl.col("detected")).select("trial").unique(), on="trial", how="anti")
-        same = calm.select("trial", "episode", "return").join(
-            frozen.select("trial", "episode", "return"), on=["trial", "episode", "return"], how="anti"
-        )
-        return [case.name, str(arguments.trials), str(false_alarms(auto)), str(is_same), str(len(same))]
+        calm = auto.join(auto.filter(pl.col("detected")).select("number").unique(), on="number", how="anti")
+        differing = calm.join(frozen, on=["number", "episode", "return"], how="anti")
+        return [case.name, str(arguments.trials), str(false_alarms(auto)), str(is_same), str(len(differing))]
     before = frozen.filter(~pl.col("phase").is_in(CHANGED)).sort("trial", "episode")
     usual = float(before.group_by("trial").agg(pl.col("return").tail(10).mean())["return"].mean())
     end = by_trial(frozen, 10).mean()

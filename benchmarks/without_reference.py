@@ -15,10 +15,11 @@ from pathlib import Path
 
 import gymnasium
 import numpy as np
-from adapt_by_default import CASES, Case, bootstrap, random_return
+from adapt_by_default import CASES, Case, random_return
 
 from nappingrl import AdaptationWarning, NappingAgent
 from nappingrl.novelties import apply_novelty
+from nappingrl.report.intervals import bootstrap_interval, mean
 
 
 def returns(case: Case, agents: Path, method: str, n_episodes: int, seed: int) -> list[float]:
@@ -52,6 +53,9 @@ def main() -> None:
     for case in CASES:
         if case.group != arguments.group or arguments.only not in case.name:
             continue
+        if not (arguments.agents / f"{case.agent}.zip").exists():
+            print(f"| {case.name} | no agent {case.agent}.zip |", flush=True)
+            continue
         seeds = range(arguments.seed, arguments.seed + arguments.trials)
         frozen, auto = (
             np.array([returns(case, arguments.agents, method, arguments.episodes, seed) for seed in seeds])
@@ -59,10 +63,11 @@ def main() -> None:
         )
         scale = abs(frozen.mean() - random_return(case.env)) / 100
         difference = (auto - frozen).mean(axis=1) / scale
-        low, high = bootstrap(difference)
+        interval = bootstrap_interval(mean, difference, rng=np.random.default_rng(0))
+        span = f" [{interval.low:+.1f}, {interval.high:+.1f}]" if interval else ""
         print(
             f"| {case.name} | {frozen.mean():.1f} | {auto.mean():.1f} | {auto[:, -10:].mean():.1f} "
-            f"| {difference.mean():+.1f} [{low:+.1f}, {high:+.1f}] |",
+            f"| {difference.mean():+.1f}{span} |",
             flush=True,
         )
 

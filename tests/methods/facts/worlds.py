@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import gymnasium
 import numpy as np
@@ -10,6 +10,11 @@ from numpy.typing import NDArray
 
 from nappingrl.agents.mlp import MlpAgent
 from nappingrl.methods.facts.records import Facts, Places, Recorder
+from nappingrl.methods.facts.trial import FactsTrial
+from nappingrl.types import DomainSpec
+from nappingrl.world_model.transitions import Transitions
+
+Cell = tuple[int, ...]
 
 LAKE, SLIPPERY, OPEN = "toys/Lake-v0", "toys/SlipperyLake-v0", "toys/OpenLake-v0"
 MAPS = {
@@ -60,9 +65,6 @@ def shortest(rows: tuple[str, ...]) -> dict[tuple[int, int], int]:
     return found
 
 
-Step = Callable[[Any, int], tuple[Any, float, bool]]
-
-
 def seen(*numbers: float) -> NDArray[np.float32]:
     """An observation."""
     return np.array(numbers, np.float32)
@@ -74,3 +76,53 @@ def record(places: Places, steps: list[tuple[int, Any, int, Any, float, bool]]) 
     for time, before, action, after, reward, is_over in steps:
         recorder.add(time, seen(*before), action, seen(*after), reward, is_over)
     return recorder.facts()
+
+
+class World(Protocol):
+    """Deterministic, by the cell and the step of the episode."""
+
+    start: Cell
+    spec: DomainSpec
+
+    def step(self, cell: Cell, action: int, time: int) -> tuple[Cell, float, bool]:
+        """The next cell, the reward, and whether the episode terminates."""
+        ...
+
+
+def play(world: World, choose: Callable[[int, Cell], int], learn: Callable[..., None] | None = None) -> float:
+    """The return of one episode; `learn` is called with each step."""
+    cell, total = world.start, 0.0
+    for time in range(world.spec.horizon or HORIZON):
+        action = choose(time, cell)
+        end, reward, is_over = world.step(cell, action, time)
+        total += reward
+        if learn is not None:
+            learn(time, seen(*cell), action, seen(*end), reward, is_over)
+        cell = end
+        if is_over:
+            break
+    return total
+
+
+def original_steps(world: World, policy: Callable[[int, Cell], int], episodes: int = 10) -> Transitions:
+    """What a memory holds after these episodes of a policy."""
+    rows: list[Any] = []
+    for episode in range(episodes):
+
+        def add(
+            time: int, before: Any, action: int, after: Any, reward: float, is_over: bool, episode: int = episode
+        ) -> None:
+            rows.append((before, np.eye(world.spec.n_actions)[action], after, reward, is_over, episode))
+
+        play(world, policy, add)
+    return Transitions(*(np.array(column) for column in zip(*rows, strict=True)))
+
+
+def adapt(trial: FactsTrial, world: World, policy: Callable[[int, Cell], int], episodes: int) -> list[float]:
+    """The returns of a trial that has entered a changed world."""
+    returns = []
+    for _ in range(episodes):
+        total = play(world, lambda time, cell: trial.act(time, seen(*cell), policy(time, cell)), trial.learn)
+        trial.end_episode(total, False)
+        returns.append(total)
+    return returns

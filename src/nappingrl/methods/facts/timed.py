@@ -17,6 +17,8 @@ MAX_VALUES = 1_000_000
 """Times, cells and actions that are planned over, multiplied."""
 RESOLUTION = 1e-4
 """Values of an entry that differ by less than this share of its range are the same."""
+MAX_NUMBER = 2.0**53
+"""Of a value, in multiples of the resolution; larger ones are the same."""
 MAX_SMOOTHED = 4
 """Entries whose neighbouring values may tell of each other; more are compared exactly."""
 WINDOW = 2
@@ -66,7 +68,8 @@ class TimedWorld:
         _solve(moves, risk, is_goal, stakes.best, stakes.worst, stakes.step_reward, stakes.discount, self.values)
 
     def _cells(self, observations: NDArray[np.float32]) -> NDArray[np.int64]:
-        return np.asarray(np.rint(observations[:, self._entries].astype(np.float64) / self._resolution), np.int64)
+        numbers = np.rint(observations[:, self._entries].astype(np.float64) / self._resolution)
+        return np.clip(numbers, -MAX_NUMBER, MAX_NUMBER).astype(np.int64)
 
     def _after(self, cell: Cell, action: int) -> Cell:
         """Where an action leads: as seen now, else as in the original world, else by its usual step."""

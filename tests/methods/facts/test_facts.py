@@ -1,0 +1,84 @@
+"""The method `facts` through the public interface."""
+
+import gymnasium
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import nappingrl
+from methods.facts.worlds import LAKE, OPEN, SLIPPERY, lake_agent, register_lakes
+from nappingrl.agents.continuous import ActionBox, BoxMlpAgent
+from nappingrl.errors import NappingError
+
+register_lakes()
+
+
+def rows_of(env: str, method: str, novelty: str, detector: str = "", protocol: str = "15+30") -> pl.DataFrame:
+    """The episodes after the change of one trial."""
+    run = nappingrl.run(
+        env, lake_agent(env), method, novelty=novelty, detector=detector, protocol=protocol, trials=1, seed=1
+    )
+    return run.rows.filter(pl.col("episode") >= 0)
+
+
+@pytest.mark.parametrize("remap", ["3,2,1,0", "0,2,1,3", "1,2,3,0"])
+def test_remapped_actions_of_a_deterministic_lake_are_learned(remap: str) -> None:
+    rows = rows_of(LAKE, "facts", f"action-remap={remap}", "given")
+    assert rows["return"].tail(10).to_list() == [1.0] * 10
+
+
+@pytest.mark.parametrize(("env", "remap"), [(LAKE, "3,2,1,0"), (OPEN, "2,1,0,3")])
+def test_auto_alarms_and_recovers(env: str, remap: str) -> None:
+    """In the second one an adapted agent still executes actions that act as before."""
+    rows = rows_of(env, "auto", f"action-remap={remap}")
+    assert rows["detected"].head(3).any()
+    assert rows["detected"].tail(20).all()
+    assert rows["return"].tail(10).to_list() == [1.0] * 10
+
+
+def test_a_slippery_lake_is_left_to_the_agent_and_it_says_why() -> None:
+    walker, env = lake_agent(SLIPPERY), gymnasium.make(SLIPPERY)
+    agent = nappingrl.NappingAgent(walker, domain=SLIPPERY, method="facts", detector="given")
+    agent.calibrate(env, episodes=40)
+    env = agent.wrap(nappingrl.apply_novelty(env, "action-remap=3,2,1,0"))
+    for episode in range(10):
+        observation, _ = env.reset(seed=episode)
+        is_over = False
+        while not is_over:
+            action = agent.predict(observation)[0]
+            assert action == walker.forward(np.eye(16, dtype=np.float32)[[observation]]).actions[0]
+            observation, _, terminated, truncated, _ = env.step(action)
+            is_over = terminated or truncated
+    assert agent.detected.all()
+    assert agent.method.status(0) == "outcomes do not repeat, and no observation follows from itself and the action"
+
+
+def test_observations_that_never_repeat_are_left_to_the_agent() -> None:
+    options = {"novelty": "force=-10", "protocol": "10+6", "trials": 2, "seed": 2, "detector": "given"}
+    facts, frozen = (nappingrl.run("cartpole", "ppo", method, **options).rows for method in ("facts", "frozen"))
+    columns = ["episode", "return", "length"]
+    assert_frame_equal(facts.select(columns), frozen.select(columns))
+    agent = nappingrl.NappingAgent("ppo", domain="cartpole", method="facts", detector="given")
+    env = "nappingrl/CartPole-v0"
+    agent.calibrate(gymnasium.make(env), episodes=3)
+    changed = agent.wrap(gymnasium.make(env))
+    changed.step(agent.predict(changed.reset(seed=0)[0])[0])
+    assert agent.method.status(0) == "observations hardly ever repeat: 0 of 401 steps led to one met before"
+
+
+def test_continuous_actions_are_refused_in_one_line() -> None:
+    rng, low, high = np.random.default_rng(0), np.full(1, -2, np.float32), np.full(1, 2, np.float32)
+    layers = [(rng.normal(size=size).astype(np.float32), np.zeros(size[1], np.float32)) for size in ((3, 4), (4, 1))]
+    agent = BoxMlpAgent("push", layers, "tanh", ActionBox(low, high, False))
+    with pytest.raises(NappingError, match="'facts' needs discrete actions") as raised:
+        nappingrl.run("Pendulum-v1", agent, "facts", novelty="g=5", trials=1, protocol="1+1")
+    assert "\n" not in str(raised.value)
+
+
+def test_crossroad_is_crossed_again_whatever_changed() -> None:
+    run = nappingrl.run(
+        "crossroad", method="facts", novelty="all", trials=1, seed=11, protocol="40+40", detector="given"
+    )
+    assert run.n_trials == 9
+    assert run.summary().last10_mean >= 0.7

@@ -46,7 +46,9 @@ def lake_agent(name: str) -> MlpAgent:
     table = np.zeros((16, 4), np.float32)
     table[np.arange(16), [best.get(divmod(place, 4), 0) for place in range(16)]] = 1.0
     identity: tuple[NDArray[np.float32], NDArray[np.float32]] = np.eye(16, dtype=np.float32), np.zeros(16, np.float32)
-    return MlpAgent("walker", [identity, (table, np.zeros(4, np.float32))], "relu")
+    agent = MlpAgent("walker", [identity, (table, np.zeros(4, np.float32))], "relu")
+    agent.n_states = 16
+    return agent
 
 
 def shortest(rows: tuple[str, ...]) -> dict[tuple[int, int], int]:

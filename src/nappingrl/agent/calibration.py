@@ -99,11 +99,9 @@ def _play(recorder: "_Recorder", env: gymnasium.Env[Any, Any], episodes: int, on
         observation, _ = env.reset()
         for _ in range(MAX_STEPS):
             batch, decision = recorder.decide(observation)
-            action = np.array(decision.actions[0])  # unhashable: FrozenLake takes no arrays
-            observation, reward, terminated, truncated, _ = env.step(
-                decision.actions[0]
-            )
-            recorder.observe(batch, decision, action, observation, reward, terminated, truncated)
+            action = decision.actions[0]  # a number: FrozenLake cannot look arrays up
+            observation, reward, terminated, truncated, _ = env.step(action)
+            recorder.observe(batch, decision, np.array(action), observation, reward, terminated, truncated)
             if terminated or truncated:
                 break
         else:

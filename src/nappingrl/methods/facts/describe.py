@@ -10,7 +10,7 @@ def describe(trial: FactsTrial) -> str:
     if trial.world is None:
         return ""
     facts, spec = trial.now.facts(), trial.domain
-    is_good = stakes(trial.original.facts(), facts, spec.horizon).is_good(facts.rewards)
+    is_good = stakes(trial.original.facts(), facts, trial.horizon).is_good(facts.rewards)
     n_good, n_bad = int((facts.terminated & is_good).sum()), int((facts.terminated & ~is_good).sum())
     about = "observations"
     if isinstance(trial.world, TimedWorld):

@@ -47,7 +47,7 @@ class TimedWorld:
         self.meanings = Meanings(self._now, self._original, n_actions)
         self._steps_now, self._steps_before = _usual_steps(self._now), _usual_steps(self._original)
         self.numbers: dict[Cell, int] = {}
-        n_times = min(MAX_TIME, horizon or 2 * (int(now.times.max(initial=0)) + 1))
+        n_times = min(MAX_TIME, horizon)
         self._max_cells = min(MAX_CELLS, MAX_VALUES // (n_times * n_actions))
         moves = self._reach([cells[place] for place in now.places[now.times == 0]] or cells[:1])
         goals = _goal_values(cells, original, now, stakes)

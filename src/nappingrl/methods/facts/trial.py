@@ -66,6 +66,14 @@ class FactsTrial:
         """The facts of the changed world that the trial is in."""
         return self._contexts[self.context]
 
+    @property
+    def horizon(self) -> int:
+        """Steps of an episode; where the domain does not say, twice as many as the longest original one had.
+
+        Not as many as episodes have now: who waits for something better must not plan to wait ever longer.
+        """
+        return self.domain.horizon or 2 * (max((step[0] for step in self.original.steps), default=0) + 1)
+
     def enter(self, context: int, before: Transitions) -> None:
         """The detector believes in another context."""
         self.context, self.world, self.returns = context, None, []
@@ -110,7 +118,7 @@ class FactsTrial:
         """Plan over what is known."""
         original, now, spec = self.original.facts(), self.now.facts(), self.domain
         self.why_not = ""
-        what = stakes(original, now, spec.horizon)
+        what = stakes(original, now, self.horizon)
         if is_stationary(original) and is_stationary(now):
             self.world = StationaryWorld(self._places, original, now, what, spec.n_actions)
             return
@@ -122,7 +130,7 @@ class FactsTrial:
         if self.why_not or not now.n:
             return
         bounds = np.asarray(spec.observation_low, np.float64), np.asarray(spec.observation_high, np.float64)
-        self.world = TimedWorld(observations, entries, original, now, what, spec.n_actions, spec.horizon, bounds)
+        self.world = TimedWorld(observations, entries, original, now, what, spec.n_actions, self.horizon, bounds)
 
     def act(self, time: int, observation: NDArray[np.float32], wanted: int) -> int:
         """The action that is worth most; of equals the one that acts as the agent wants."""

@@ -135,6 +135,8 @@ def test_every_method_is_the_trained_agent_until_detection(
         return  # one shot, lost either way in these few trials
     if domain == "crossroad" and method in ("auto", "foresight", "reground"):
         return  # foresight explains no ending there; no map of actions or sensors explains the change
+    if domain != "crossroad" and method == "facts":
+        return  # outcomes do not repeat there
     assert given.select(columns).equals(frozen.select(columns)) == (method == "frozen")
 
 

@@ -65,7 +65,7 @@ def test_observations_that_never_repeat_are_left_to_the_agent() -> None:
     agent.calibrate(gymnasium.make(env), episodes=3)
     changed = agent.wrap(gymnasium.make(env))
     changed.step(agent.predict(changed.reset(seed=0)[0])[0])
-    assert agent.method.status(0) == "observations hardly ever repeat: 0 of 401 steps led to one met before"
+    assert agent.method.status(0) == "observations hardly ever repeat: 0 of 200 steps led to one met before"
 
 
 def test_continuous_actions_are_refused_in_one_line() -> None:

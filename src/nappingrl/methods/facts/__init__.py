@@ -94,6 +94,7 @@ class FactsMethod(Method):
                 int(e.time[row]), t.observations[m], int(t.actions[m]), t.next_observations[m], float(t.rewards[m]),
                 bool(t.terminated[m]),
             )  # fmt: skip
+            self._is_active[row] = self.trials[row].is_active
         e.time[rows] += 1
 
     @override
@@ -101,7 +102,7 @@ class FactsMethod(Method):
         for row, context in zip(rows.tolist(), contexts.tolist(), strict=True):
             trial = self.trials[row]
             trial.enter(context, self._memory.before(row))
-            self._is_active[row] = bool(context) and not trial.why_not
+            self._is_active[row] = trial.is_active
         self._episodes.is_agents[rows] = False
 
     @override
@@ -152,4 +153,4 @@ class FactsMethod(Method):
         self._episodes = restored.episodes
         for row, trial in enumerate(self.trials):
             trial.restore(restored.trials[row])
-            self._is_active[row] = trial.context in trial.context_sizes()
+            self._is_active[row] = trial.is_active

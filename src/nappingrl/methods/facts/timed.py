@@ -153,17 +153,17 @@ def _risks(facts: NDArray[np.int64], ranks: NDArray[np.int64]) -> NDArray[np.flo
     for choice in product((True, False), repeat=n_smoothed):
         is_smooth = np.zeros(ranks.shape[1], np.bool_)
         is_smooth[:n_smoothed] = choice
-        loss = _smooth(facts, ranks, is_smooth, True, risk)
+        loss = _smooth(facts, ranks, is_smooth, True, UNKNOWN_RISK, risk)
         if loss < best_loss - 1e-9:
             best, best_loss = is_smooth, loss
-    _smooth(facts, ranks, best, False, risk)
+    _smooth(facts, ranks, best, False, UNKNOWN_RISK, risk)
     return risk
 
 
 @kernel()
 def _smooth(
     facts: NDArray[np.int64], ranks: NDArray[np.int64], is_smooth: NDArray[np.bool_], leaves_out: bool,
-    risk: NDArray[np.float64],
+    prior: float, risk: NDArray[np.float64],
 ) -> float:  # fmt: skip
     """Fill `risk`; returns the negative log-likelihood of known arrivals, each left out, if `leaves_out`."""
     n_times, n = facts.shape
@@ -184,7 +184,7 @@ def _smooth(
                 continue
             if leaves_out and facts[t, s] < 0:
                 continue
-            bad, total = PRIOR_WEIGHT * UNKNOWN_RISK, PRIOR_WEIGHT
+            bad, total = PRIOR_WEIGHT * prior, PRIOR_WEIGHT
             for u in range(max(0, t - WINDOW), min(n_times, t + WINDOW + 1)):
                 for j in range(starts[u], starts[u + 1]):
                     other = known[j]

@@ -19,7 +19,7 @@ from nappingrl.world_model.transitions import Transitions
 
 MIN_MET_SHARE = 0.1
 """Where a smaller share of steps leads to observations that were met before, outcomes do not repeat."""
-MIN_STEPS = 400
+MIN_STEPS = 200
 """Steps by which that is judged, unless there are fewer."""
 TOLERANCE = 1e-9
 N_RETURNS = 20
@@ -35,6 +35,8 @@ class TrialState:
     contexts: dict[int, Facts]
     context: Annotated[int, Expected(low=0)]
     returns: list[float]
+    n_steps: Annotated[int, Expected(low=0)]
+    n_met: Annotated[int, Expected(low=0)]
 
     def check(self, sizes: Sizes) -> None:
         """Raise if what was saved is no trial's."""
@@ -60,11 +62,18 @@ class FactsTrial:
         self.why_not = ""
         self.returns: list[float] = []
         """Of the latest episodes of the frozen agent in this context."""
+        self._n_steps = self._n_met = 0
+        """Steps so far, and those that led to an observation met before."""
 
     @property
     def now(self) -> Recorder:
         """The facts of the changed world that the trial is in."""
         return self._contexts[self.context]
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the world has changed, and its outcomes may repeat."""
+        return self.context in self._contexts
 
     @property
     def horizon(self) -> int:
@@ -90,24 +99,33 @@ class FactsTrial:
 
     def _read_original(self, before: Transitions) -> None:
         """Take the steps before the change as facts."""
-        n_met, time = 0, 0
+        time = 0
         for m in range(before.n):
             time = 0 if not m or before.episodes[m] != before.episodes[m - 1] else time + 1
-            states = before.states[m].astype(np.float32), before.next_states[m].astype(np.float32)
-            n_met += self._places.find(states[1]) >= 0
-            if n_met < MIN_MET_SHARE * m and (m >= MIN_STEPS or m == before.n - 1):
-                self.why_not = f"observations hardly ever repeat: {n_met} of {m + 1} steps led to one met before"
-                self._places = Places(len(self.domain.observation_low))
-                self.original = Recorder(self._places)
+            state, next_state = before.states[m].astype(np.float32), before.next_states[m].astype(np.float32)
+            if not self._repeats(next_state, is_last=m == before.n - 1):
                 return
             action = int(before.actions[m].argmax())
-            self.original.add(time, states[0], action, states[1], float(before.rewards[m]), bool(before.terminated[m]))
+            self.original.add(time, state, action, next_state, float(before.rewards[m]), bool(before.terminated[m]))
+
+    def _repeats(self, observation: NDArray[np.float32], is_last: bool = False) -> bool:
+        """Count a step to an observation; where they hardly ever repeat, forget everything, and say so."""
+        self._n_steps += 1
+        self._n_met += self._places.find(observation) >= 0
+        if self._n_met >= MIN_MET_SHARE * self._n_steps or not (is_last or self._n_steps >= MIN_STEPS):
+            return True
+        self.why_not = f"observations hardly ever repeat: {self._n_met} of {self._n_steps} steps led to one met before"
+        self._places, self._contexts, self.world = Places(len(self.domain.observation_low)), {}, None
+        self.original = Recorder(self._places)
+        return False
 
     def learn(
         self, time: int, observation: NDArray[np.float32], action: int, next_observation: NDArray[np.float32],
         reward: float, is_terminated: bool,
     ) -> None:  # fmt: skip
         """Add a step; plan anew at once where a surprise may have another way round it."""
+        if not self._repeats(next_observation):
+            return
         is_new = self.now.add(time, observation, action, next_observation, reward, is_terminated)
         if is_new and isinstance(self.world, StationaryWorld) and not is_terminated:
             place = self._places.find(observation)
@@ -117,14 +135,15 @@ class FactsTrial:
     def plan(self) -> None:
         """Plan over what is known."""
         original, now, spec = self.original.facts(), self.now.facts(), self.domain
-        self.why_not = ""
+        self.why_not, self.world = "", None
+        if not original.n and not now.n:
+            return
         what = stakes(original, now, self.horizon)
         if is_stationary(original) and is_stationary(now):
             self.world = StationaryWorld(self._places, original, now, what, spec.n_actions)
             return
         observations = self._places.observations
         entries = controlled_entries(observations, (original, now))
-        self.world = None
         if not len(entries):
             self.why_not = "outcomes do not repeat, and no observation follows from itself and the action"
         if self.why_not or not now.n:
@@ -160,13 +179,16 @@ class FactsTrial:
         return Forecast(float(np.mean(self.returns)), float(np.mean(known))) if known else None
 
     def context_sizes(self) -> dict[int, int]:
-        """Number of facts about each context."""
-        return {context: len(recorder.steps) for context, recorder in sorted(self._contexts.items())}
+        """One plan for each context."""
+        return dict.fromkeys(sorted(self._contexts), 1)
 
     def state(self) -> TrialState:
         """Everything that was learned."""
         contexts = {context: recorder.facts() for context, recorder in self._contexts.items()}
-        return TrialState(self._places.observations, self.original.facts(), contexts, self.context, self.returns)
+        counts = self._n_steps, self._n_met
+        return TrialState(
+            self._places.observations, self.original.facts(), contexts, self.context, self.returns, *counts
+        )
 
     def restore(self, state: TrialState) -> None:
         """Continue from this state."""
@@ -177,5 +199,6 @@ class FactsTrial:
         for context, facts in state.contexts.items():
             self._contexts[context].restore(facts)
         self.context, self.returns, self.world = state.context, state.returns, None
-        if self.context in self._contexts:
+        self._n_steps, self._n_met = state.n_steps, state.n_met
+        if self.is_active:
             self.plan()

@@ -4,8 +4,8 @@ The model, a `Reference`, is fitted to the episodes before the novelty, which th
 methods. Four tests raise an alarm, each calibrated on those episodes as models predict them that were not fitted to
 them: `Surprise` judges the largest residuals among the latest steps, `Drift` compares whole episodes, `Exchange` looks
 for actions that act as others did, and `Starts` at initial observations. A fifth, `Contradictions`, needs no model: it
-watches worlds in which outcomes always repeated. `Recognition` tells which context the trial is
-in after an alarm, and when the original one is back.
+watches worlds in which outcomes always repeated. `Recognition` tells which context the trial is in after an alarm, and
+when the original one is back.
 """
 
 from collections.abc import Mapping
@@ -65,7 +65,8 @@ class Residual(Detector):
         self.contradictions = Contradictions(n)
         self.recognition = Recognition(n, self.memory.encoding, self.config)
         self.blame = Blame(n, domain)
-        self._is_calibrated = np.zeros(n, np.bool_)
+        self._is_calibrated, self._has_repeats = np.zeros((2, n), np.bool_)
+        """_has_repeats: where outcomes always repeated before the novelty."""
         self._cause = np.zeros(n, np.int64)
         """The test that raised the last alarm."""
         self._first_episode, self._episode = np.zeros((2, n), np.int64)
@@ -84,17 +85,9 @@ class Residual(Detector):
         super().start(rows, episode)
         if self._fills_memory:
             self.memory.start(rows)
-        for part in (
-            self.surprise,
-            self.drift,
-            self.exchange,
-            self.starts,
-            self.contradictions,
-            self.recognition,
-            self.blame,
-        ):
+        for part in (*self._parts().values(), self.recognition):
             part.start(rows)
-        self._is_calibrated[rows], self._cause[rows] = False, 0
+        self._is_calibrated[rows], self._has_repeats[rows], self._cause[rows] = False, False, 0
         self._first_episode[rows] = self._episode[rows] = episode
 
     def is_calibrated(self, rows: Rows) -> Flags:
@@ -127,7 +120,8 @@ class Residual(Detector):
 
     def _judge(self, rows: Rows, steps: Transitions) -> None:
         """Raise alarms, and notice when the original world is back."""
-        self._judge_repeats(rows, steps)
+        if self._has_repeats[rows].any():
+            self._judge_repeats(rows, steps)
         residuals, modes, is_main = self._residuals(rows, steps)
         sizes = np.abs(residuals)
         is_beyond = self.surprise.update(rows, sizes)
@@ -251,6 +245,7 @@ class Residual(Detector):
     def _calibrate(self, row: int) -> None:
         self.memory.seal(row)
         self._is_calibrated[row] = True
+        self._has_repeats[row] = self.memory.repeats(row) is not None
         reference = self.memory.reference(row)
         if reference is None or reference.held_out is None:
             return
@@ -290,7 +285,7 @@ class Residual(Detector):
     @override
     def status(self, row: int) -> str:
         if self._is_calibrated[row]:
-            why = self.memory.why_not(row) if self.memory.repeats(row) is None else ""
+            why = "" if self._has_repeats[row] else self.memory.why_not(row)
             return f"cannot alarm: {why}" if why else ""
         n_episodes = int(self._episode[row] - self._first_episode[row])
         n_needed = self.config.n_calibration_episodes if self._first_episode[row] >= 0 else -self._first_episode[row]
@@ -301,7 +296,7 @@ class Residual(Detector):
         """Which observations changed, the most surprising first, and after which action."""
         return self.blame.explain(row)
 
-    def _parts(self) -> dict[str, object]:
+    def _parts(self) -> dict[str, Surprise | Drift | Exchange | Starts | Contradictions | Blame]:
         return {
             "surprise": self.surprise,
             "drift": self.drift,

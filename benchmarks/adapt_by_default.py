@@ -1,12 +1,12 @@
 """Adapting by default in ten environments: prints the tables of docs/adapt-by-default.md.
 
-python benchmarks/adapt_by_default.py --agents AGENTS --group action --trials 10 --seed 31
+python benchmarks/adapt_by_default.py --group action --trials 10 --seed 31
 
-AGENTS is a folder with the agents of benchmarks/train_agents.txt, trained by the commands there. Every method meets the
-same draws. `before`: the last ten episodes before the change; `recovered`: how much of the way from the frozen agent
-back to that the last ten episodes of a method go; `harm`: the mean over all episodes after the change minus that of the
-frozen agent, with a 95 % bootstrap interval over trials, in percent of the range between random actions and the trained
-agent. Finished runs are read from --out, not repeated.
+The agents are those of benchmarks/agents, trained by the commands in benchmarks/train_agents.txt. Every method meets
+the same draws. `before`: the last ten episodes before the change; `recovered`: how much of the way from the frozen
+agent back to that the last ten episodes of a method go; `harm`: the mean over all episodes after the change minus that
+of the frozen agent, with a 95 % bootstrap interval over trials, in percent of the range between random actions and the
+trained agent. Finished runs are read from --out, not repeated.
 """
 
 import argparse
@@ -28,6 +28,7 @@ from nappingrl.trials.workers import default_workers
 
 METHODS = ("frozen", "napping", "finetune", "auto")
 N_RANDOM_EPISODES = 20
+AGENTS = Path(__file__).parent / "agents"
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +166,7 @@ def table_line(case: Case, arguments: argparse.Namespace) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--agents", type=Path, required=True, help="folder with the trained agents")
+    parser.add_argument("--agents", type=Path, default=AGENTS, help="folder with the trained agents")
     parser.add_argument("--group", choices=("action", "sensor", "harmless", "none"), default="action")
     parser.add_argument("--only", default="", help="only cases whose name contains this text")
     parser.add_argument("--methods", nargs="+", default=METHODS, help='such as "auto candidates=reground"')

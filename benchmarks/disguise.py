@@ -1,8 +1,8 @@
 """Whether `auto` depends on the layout of an environment: the same trials with disguised observations and actions.
 
 python benchmarks/disguise.py Acrobot-v1 dqn --swap 0 2 --trials 10
-python benchmarks/disguise.py CartPole-v1 AGENTS/cartpole-ppo.zip --novelty force_mag=-10 --trials 10
-python benchmarks/disguise.py LunarLander-v3 AGENTS/lander-ppo.zip --swap 1 3 --protocol 30+25 --trials 10
+python benchmarks/disguise.py CartPole-v1 benchmarks/agents/cartpole-ppo.zip --novelty force_mag=-10 --trials 10
+python benchmarks/disguise.py LunarLander-v3 benchmarks/agents/lander-ppo.zip --swap 1 3 --protocol 30+25 --trials 10
 
 The disguised environment shows the observations in another order and in other units, and numbers its actions in another
 order; the agent is told. Draws of episodes are the same. `--swap A B` exchanges two actions, by their original numbers.

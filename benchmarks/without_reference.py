@@ -1,9 +1,9 @@
 """`NappingAgent(model).wrap(env)` without `calibrate`: no step of the original environment is known.
 
-python benchmarks/without_reference.py --agents AGENTS --trials 10 --seed 31
-python benchmarks/without_reference.py --agents AGENTS --group action --episodes 40 --trials 4
+python benchmarks/without_reference.py --trials 10 --seed 31
+python benchmarks/without_reference.py --group action --episodes 40 --trials 4
 
-AGENTS is a folder with the agents of benchmarks/train_agents.txt. By default the environments are unchanged, and the
+The agents are those of benchmarks/agents. By default the environments are unchanged, and the
 first ten episodes should lose nothing: `difference` is the mean of auto's episodes minus the frozen agent's, from the
 same resets, in percent of the range between random actions and the frozen agent, with a 95 % bootstrap interval over
 trials. `--group action` and `--group sensor` wrap changed environments.
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import gymnasium
 import numpy as np
-from adapt_by_default import CASES, Case, random_return
+from adapt_by_default import AGENTS, CASES, Case, random_return
 
 from nappingrl import AdaptationWarning, NappingAgent
 from nappingrl.novelties import apply_novelty
@@ -41,7 +41,7 @@ def returns(case: Case, agents: Path, method: str, n_episodes: int, seed: int) -
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--agents", type=Path, required=True, help="folder with the trained agents")
+    parser.add_argument("--agents", type=Path, default=AGENTS, help="folder with the trained agents")
     parser.add_argument("--group", choices=("none", "action", "sensor", "harmless"), default="none")
     parser.add_argument("--only", default="", help="only cases whose name contains this text")
     parser.add_argument("--episodes", type=int, default=10)

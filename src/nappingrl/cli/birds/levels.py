@@ -47,7 +47,7 @@ class Levels:
     novelty: bool = False
     """Add each level with its novelty; XML files only show novelties that change the objects of a level."""
     preset: str = "phyq"
-    """Physics constants: phyq or sailon."""
+    """Physics constants: phyq, phyq-game or sailon."""
 
     def __call__(self) -> None:
         """Make the levels and print where they are."""

@@ -46,7 +46,7 @@ class Play:
     number: int = 0
     """Number of the first generated level."""
     preset: str = "phyq"
-    """Physics constants: phyq or sailon."""
+    """Physics constants: phyq, phyq-game or sailon."""
     novelty: str = ""
     """Novelty to play with; `napping birds levels --help` lists the names. Default: none."""
     agent: str = ""

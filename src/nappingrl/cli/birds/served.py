@@ -40,7 +40,7 @@ class Served:
     trials: Path | None = None
     """A config.xml of the original framework that defines the trials instead."""
     preset: str = "phyq"
-    """Physics constants: phyq or sailon."""
+    """Physics constants: phyq, phyq-game or sailon."""
     port: int = 2004
     """Port for agents; 0: any free port."""
     observer_port: int | None = None

@@ -1,6 +1,7 @@
-"""The two published sets of physical constants: "phyq" (the Phy-Q benchmark) and "sailon" (the novelty branch).
+"""The published sets of physical constants: "phyq" (the Phy-Q benchmark) and "sailon" (the novelty branch).
 
-Flight is the same in both. Unpublished constants (of blocks that novelties add) are our choice and marked as such.
+"phyq-game" is phyq with what the logs of the released game show, where they differ from the published source. Flight is
+the same in all. Unpublished constants (of blocks that novelties add) are our choice and marked as such.
 """
 
 from collections.abc import Mapping
@@ -75,6 +76,10 @@ class Preset:
     """Seconds after loading without damage."""
     by_mass: bool
     """Whether damage is momentum minus the object's defence, or just the relative speed."""
+    is_game: bool = False
+    """Whether points and the choice of the attacker follow the released game instead of the published source."""
+    bird_contacts: int = 1
+    """How often the hit of a bird is dealt: once for each of its colliders."""
     wind: tuple[float, float] = (0.0, 0.0)
     """Acceleration of flying birds, units/s^2."""
 
@@ -191,6 +196,17 @@ def _phyq() -> Preset:
     return Preset("phyq", natures, blasts, fuse=0.6, immortal=2.0, by_mass=True)
 
 
+def _phyq_game() -> Preset:
+    """The released game: its birds have a circle and a polygon as colliders, so that each hit makes two contacts.
+
+    Only the red bird's hits were logged; the other birds keep the size of the published source.
+    """
+    source = _phyq()
+    red = replace(source.nature("BirdRed"), collider=Collider(radius=0.225))
+    natures = {**source.natures, ("BirdRed", ""): red}
+    return replace(source, name="phyq-game", natures=natures, is_game=True, bird_contacts=2)
+
+
 def _sailon() -> Preset:
     natures: dict[tuple[str, str], Nature] = {}
     surface = {"wood": (5.333, 0.0), "stone": (5.333, 0.1), "ice": (0.933, 0.2)}
@@ -243,7 +259,7 @@ def _ours(gravity: float, spin_drag: float, bone_life: float) -> dict[tuple[str,
     }
 
 
-PRESETS = {"phyq": _phyq(), "sailon": _sailon()}
+PRESETS = {"phyq": _phyq(), "phyq-game": _phyq_game(), "sailon": _sailon()}
 
 
 def preset_by_name(name: str) -> Preset:

@@ -10,6 +10,8 @@ MOMENTUM_DAMAGE = 11.22
 SLOWEST_HIT = 0.15
 """Units per second; slower contacts do no damage (our choice: a heap that settles is not damaged)."""
 PIG_POINTS, BLOCK_POINTS, BIRD_POINTS = 5000, 500, 10000
+PLATFORM_MASS = 1.0
+"""Of a platform as an attacker in the released game; the ground cannot be one."""
 
 
 class Rules:
@@ -52,8 +54,7 @@ class Rules:
 
     def collide(self, one: Body, two: Body, on_bird_hit: Callable[[Body], None]) -> None:
         """Two bodies have begun to touch: deal damage, or report a bird."""
-        dx, dy = one.vx - two.vx, one.vy - two.vy
-        speed = hypot(dx, dy)
+        speed = hypot(one.vx - two.vx, one.vy - two.vy)
         if speed < SLOWEST_HIT:
             return
         for body, other in ((one, two), (two, one)):
@@ -64,10 +65,13 @@ class Rules:
             elif body.kind == "egg":
                 self.explode(body)
             else:
-                self.damage(body, self._collision_damage(body, other, dx, dy, speed), other.kind == "bird")
+                amount = self._collision_damage(body, other, speed)
+                is_bird = other.kind == "bird"
+                for _ in range(self._preset.bird_contacts if is_bird else 1):
+                    self.damage(body, amount, is_bird)
 
-    def _collision_damage(self, body: Body, other: Body, dx: float, dy: float, speed: float) -> float:
-        """The damage that `other` does to `body`; (dx, dy) is their relative velocity."""
+    def _collision_damage(self, body: Body, other: Body, speed: float) -> float:
+        """The damage that `other` does to `body` in one contact."""
         nature, attacker = body.nature, other.nature
         assert nature is not None
         factor = 1.0
@@ -79,9 +83,7 @@ class Rules:
             return speed * factor
         if other.kind == "bird" and body.kind == "block":
             return MOMENTUM_DAMAGE * speed * other.mass * factor - nature.defence
-        other_share = abs(other.vx * dx + other.vy * dy)
-        own_share = abs(body.vx * dx + body.vy * dy)
-        mass = other.mass if attacker is not None and other_share > own_share else body.mass
+        mass = _mass_after(body, other) if self._preset.is_game else _mass_before(body, other)
         return (MOMENTUM_DAMAGE / 2 * speed * mass - nature.defence) * factor
 
     def damage(self, body: Body, amount: float, by_bird: bool = False) -> None:
@@ -92,8 +94,15 @@ class Rules:
         if body.life <= 0:
             self.destroy(body)
         elif by_bird:
-            points = round(amount if self._preset.by_mass else 10 * amount) * 10
-            self.score += points if points > 10 else 0
+            self.score += self._hit_points(body, amount)
+
+    def _hit_points(self, body: Body, amount: float) -> int:
+        """Points for the hit of a bird that did not destroy an object."""
+        if self._preset.is_game:
+            points = round(amount)
+            return points if points > 1 and body.life > amount else 0
+        points = round(amount if self._preset.by_mass else 10 * amount) * 10
+        return points if points > 10 else 0
 
     def destroy(self, body: Body) -> None:
         """Destroy an object and count its points; TNT explodes."""
@@ -120,3 +129,21 @@ class Rules:
             push = blast.impulse * share / max(distance, 1e-6)
             other.b2.ApplyLinearImpulse((push * dx, push * dy), other.b2.worldCenter, True)
             self.damage(other, blast.damage * share)
+
+
+def _mass_before(body: Body, other: Body) -> float:
+    """Mass of the attacker: the body that contributes more to the relative velocity before the impact."""
+    dx, dy = other.vx - body.vx, other.vy - body.vy
+    is_other = abs(other.vx * dx + other.vy * dy) > abs(body.vx * dx + body.vy * dy)
+    return other.mass if other.nature is not None and is_other else body.mass
+
+
+def _mass_after(body: Body, other: Body) -> float:
+    """Mass of the attacker in the released game, which compares the contributions after the impact, with their signs.
+
+    Both bodies then get the same answer: the other one is the attacker unless they are moving apart.
+    """
+    (x, y), (other_x, other_y) = body.b2.linearVelocity, other.b2.linearVelocity
+    is_other = (other_x - x) * (other.vx - body.vx) + (other_y - y) * (other.vy - body.vy) > 0
+    mass = PLATFORM_MASS if other.kind == "platform" else other.mass
+    return mass if is_other and mass else body.mass

@@ -25,7 +25,7 @@ class ScriptedPolicy(ABC):
 
     @abstractmethod
     def act(self, observation: Observation) -> int:
-        """Choose an action."""
+        """Choose an action; a number above all actions is a free shot of a domain that knows such."""
 
     def learn(  # noqa: B027
         self, observation: Observation, action: int, following: Observation, reward: float, ended: bool, detected: bool
@@ -68,7 +68,8 @@ class ScriptedAgent(Agent):
             [self._policy(row).act(observation) for row, observation in zip(rows.tolist(), observations, strict=True)]
         )
         preferences = np.zeros((len(rows), self.n_actions), np.float32)
-        preferences[np.arange(len(rows)), actions] = 1.0
+        known = np.flatnonzero(actions < self.n_actions)
+        preferences[known, actions[known]] = 1.0
         return Decision(actions.astype(np.int64), np.zeros((len(rows), 0), np.float32), preferences)
 
     @override

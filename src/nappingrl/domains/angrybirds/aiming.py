@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nappingrl.domains.angrybirds.free_shots import shot_of
 from nappingrl.domains.angrybirds.ground_truth.state import GroundTruth, SeenObject, boxes, sling_box
 from nappingrl.domains.angrybirds.layout import BIRD_COLOURS, CLASSES, N_SLOTS, ObservedLevel, Target, encode
 from nappingrl.domains.angrybirds.physics.scene import PIXELS, Box, Camera, View
@@ -108,6 +109,9 @@ class Targets:
 
     def aim(self, action: int, planner: str, scale: float) -> Shot:
         """The shot of an action; a far release, like the naive agent's, if its object is gone or out of reach."""
+        free = shot_of(action)
+        if free is not None:
+            return Shot(*free)
         slot, trajectory, offset = split(action)
         seen = self.seen[slot]
         if seen is None:

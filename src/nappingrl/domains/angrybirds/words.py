@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.domains.angrybirds.aiming import TRAJECTORIES, split
+from nappingrl.domains.angrybirds.free_shots import shot_of
 from nappingrl.domains.angrybirds.layout import ObservedLevel, Target, decode
 
 FLAT = 2.0
@@ -15,6 +16,8 @@ KINDS = {"pig": "the pig", "tnt": "the TNT", "other": "the unknown object"}
 
 def name_shot(observation: NDArray[np.floating[Any]], action: int) -> str:
     """What an action aims at in an observed level, on which trajectory, and how far beside the centre."""
+    if shot_of(action) is not None:
+        return "a free shot"
     slot, trajectory, offset = split(action)
     level = decode(observation)
     target = next((target for target in level.targets if target.slot == slot), None)

@@ -47,9 +47,8 @@ class Body:
 
 
 def _fixtures(collider: Collider) -> list[Any]:
-    if collider.radius:
-        return [box2d.b2CircleShape(pos=collider.centre, radius=collider.radius)]
-    return [box2d.b2PolygonShape(vertices=list(polygon)) for polygon in collider.polygons]
+    circles = [box2d.b2CircleShape(pos=collider.centre, radius=collider.radius)] if collider.radius else []
+    return circles + [box2d.b2PolygonShape(vertices=list(polygon)) for polygon in collider.polygons]
 
 
 def _add(b2: Any, shape: Any, **properties: float) -> None:

@@ -19,7 +19,7 @@ MOST_CORNERS = 16
 
 @dataclass(frozen=True, slots=True)
 class Collider:
-    """The shape for collisions: convex polygons, or a circle with an offset."""
+    """The shape for collisions: convex polygons, a circle with an offset, or both."""
 
     polygons: tuple[Polygon, ...] = ()
     radius: float = 0.0

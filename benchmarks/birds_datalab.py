@@ -81,6 +81,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--preset", default="phyq-game")
     args = parser.parse_args()
+    if args.plays < 2:
+        parser.error("--plays is at least 2: the program is also compared with itself")
     args.out.mkdir(parents=True, exist_ok=True)
     rng, rates, rows = np.random.default_rng(args.seed), {}, []
     print("| template | real | program | ours |\n|---|---|---|---|")

@@ -66,9 +66,9 @@ class Hits(ContactRecorder):
 def points(level: Level, collider: Collider, rng: np.random.Generator) -> list[int]:
     """Points for each stone circle that a shot at one of them hits and does not destroy."""
     circles = [item for item in level.items if item.material == "stone" and "Circle" in item.type]
-    world = World(level, change=OtherBird(collider))
     if not circles:
         return []
+    world = World(level, change=OtherBird(collider))
     target, (x, y) = circles[rng.integers(len(circles))], world.sling.origin
     angles = exact_angles(target.x - x, target.y - y + rng.uniform(-0.2, 0.2))
     if not angles:

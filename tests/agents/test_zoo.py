@@ -24,20 +24,23 @@ from nappingrl.files import write_whole
 SHIPPED = [("cartpole", "dqn"), ("cartpole", "ppo"), ("crossroad", "dqn"), ("crossroad", "ppo")]
 SHIPPED += [("mountaincar", "dqn"), ("mountaincar", "ppo-strong"), ("mountaincar", "ppo-weak")]
 ENVS = [("Acrobot-v1", "dqn"), ("MountainCarContinuous-v0", "sac"), ("Pendulum-v1", "sac")]
+CONVERTED = [("cartpole", "zoo-dqn"), ("cartpole", "zoo-ppo")]
 BIRDS = [("angrybirds", "dqn"), ("angrybirds", "dqn-rel")]
 FOLDER = Path(zoo.__file__).parent
 
 
 def test_names() -> None:
     """The names, by domain and all together; mistakes get a hint."""
-    assert agents.zoo_names("cartpole") == ["dqn", "ppo"]
+    assert agents.zoo_names("cartpole") == ["dqn", "ppo", "zoo-dqn", "zoo-ppo"]
     assert agents.zoo_names("crossroad") == ["dqn", "ppo"]
     assert agents.zoo_names("mountaincar") == ["dqn", "ppo-strong", "ppo-weak"]
     assert agents.zoo_names("Acrobot-v1") == ["dqn"]
-    assert agents.zoo_names() == [f"{domain}-{name}" for domain, name in ENVS + BIRDS + SHIPPED]
-    assert sorted(zoo.recipes()) == sorted(agents.zoo_names())
+    trained, converted = ([f"{d}-{name}" for d, name in group] for group in (ENVS + BIRDS + SHIPPED, CONVERTED))
+    assert agents.zoo_names() == sorted(trained + converted)
+    assert sorted(zoo.recipes()) == sorted(trained)
     assert agents.load("cartpole-ppo").sha256 == agents.load("ppo", "cartpole").sha256
-    with pytest.raises(UnknownNameError, match=r"'ppp'; allowed: dqn, hydra, ppo\. Did you mean 'ppo'\?.*SB3 \.zip"):
+    allowed = r"'ppp'; allowed: dqn, hydra, ppo, zoo-dqn, zoo-ppo\. Did you mean 'ppo'\?.*SB3 \.zip"
+    with pytest.raises(UnknownNameError, match=allowed):
         agents.load("ppp", "cartpole")
     with pytest.raises(UnknownNameError, match="has none"):
         agents.load("ppo", "nowhere")
@@ -61,6 +64,22 @@ def test_card(domain: str, name: str) -> None:
     )
     if "bar" in recipe:
         assert card["pre_novelty_return"]["mean"] >= recipe["bar"]
+
+
+@pytest.mark.parametrize(("domain", "name"), CONVERTED)
+def test_converted_card(domain: str, name: str) -> None:
+    """The card of an agent from elsewhere tells where it comes from and under which licence."""
+    card, agent = agents.card(domain, name), agents.load(name, domain)
+    assert isinstance(agent, MlpAgent)
+    assert (card["domain"], card["name"], card["sha256"]) == (domain, name, agent.sha256)
+    assert card["command"].startswith(f"napping convert {card['original']['file']} {domain} {name} ")
+    assert "RL Baselines3 Zoo" in card["source"]
+    assert card["licence"].startswith("MIT License\n\nCopyright")
+    assert len(card["original"]["sha256"]) == 64
+    assert evaluate(agent, card["recipe"]["env"], 40, seed=77).mean() == card["pre_novelty_return"]["mean"] == 200
+    known = agent.hyperparameters()
+    assert known["algorithm"] == card["algorithm"] == name.removeprefix("zoo-").upper()
+    assert "unreadable" not in known
 
 
 @pytest.mark.parametrize(("domain", "name"), BIRDS)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from nappingrl.agents.zoo import agent_names, zoo_names
+from nappingrl.agents.zoo import agent_names, card, zoo_names
 from nappingrl.domains import find_domain
 from nappingrl.methods.base import Option
 from nappingrl.registry import Entry, Registry, agents, detectors, domains, methods
@@ -45,7 +45,7 @@ def _agents() -> list[str]:
     for domain in _built_in(domains):
         for name in agent_names(domain.name):
             full = f"{domain.name}-{name}"
-            about = agents.entry(full).about if full in agents else TRAINED
+            about = agents.entry(full).about if full in agents else _about_network(domain.name, name)
             rows.append([f"`{domain.name}`", f"`{name}`", about])
     for stem in zoo_names():
         domain_or_env, _, name = stem.rpartition("-")
@@ -53,6 +53,11 @@ def _agents() -> list[str]:
             rows.append([f"`{domain_or_env}`", f"`{name}`", TRAINED])
     note = "Give one as `--agent NAME`; the path of an SB3 zip works too ([your own agent](own-agent.md))."
     return _section("Agents", ["domain or env", "agent", "description"], rows, note)
+
+
+def _about_network(domain: str, name: str) -> str:
+    about = card(domain, name)
+    return f"{TRAINED}, converted: {about['about']}" if "licence" in about else TRAINED
 
 
 def _methods() -> list[str]:

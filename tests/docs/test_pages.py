@@ -27,6 +27,7 @@ from nappingrl.registry import REGISTRIES, added_entries, unregister
 NOT_RUN = {
     r"make .*": "sets up an environment and runs for minutes; CI does",
     r"napping paper .*": "runs for minutes to hours; tests/reproduction/test_evaluation.py runs it small",
+    r"napping convert .*": "reads a zip that is not here; tests/cli/test_convert.py converts one",
     r"napping claims paper": "reads the folder of `napping paper`; tests/reproduction/test_evaluation.py runs it",
     r"napping figure .* paper/runs/.*": "reads the folder of `napping paper`; tests/report/figures draws it",
     r"napping bench.*": "measures for minutes; tests/benchmark runs it small",

@@ -33,6 +33,7 @@ COMMANDS = {
     "play": "Watch a frozen and an adapting agent side by side in the browser, and change the world under them.",
     "record": "Film a frozen and an adapting agent side by side while the world changes.",
     "train": "Train an agent in any gymnasium environment, or a shipped one from its recipe.",
+    "convert": "Convert a zip of SB3's DQN or PPO to an agent as this package ships them.",
     "bench": "Measure the speed of the engine and the learners.",
     "birds serve": "Serve agents that speak the Science Birds protocol.",
     "birds external": "Start an agent that speaks the Science Birds protocol, supervise it and score it.",

@@ -73,7 +73,7 @@ class Train:
             advice = "Continue" if self.env else "An unfinished agent is not written. Start again"
             print_note(f"stopped. {advice} with: {argv.rebuild(self)}")
             raise
-        print(json.dumps(card) if self.json else _summary(card, self.file if self.env else self.out))
+        print(json.dumps(card) if self.json else summarise(card, self.file if self.env else self.out))
 
     @property
     def env_name(self) -> str:
@@ -121,7 +121,7 @@ class Train:
         )  # fmt: skip
 
 
-def _summary(card: dict[str, Any], where: Path) -> str:
+def summarise(card: dict[str, Any], where: Path) -> str:
     """What became of a training, in two lines."""
     if "pass_rate" in card:
         result = f"pass rates {card['pass_rate']}"

@@ -13,6 +13,8 @@ from nappingrl.detectors.base import Detector
 from nappingrl.errors import BadSpecError, check_name
 from nappingrl.methods.base import Method, MethodInfo, read_options
 from nappingrl.methods.guard import GuardedMethod
+from nappingrl.methods.scores import GENERAL_SCORES, LEARNED, make_score
+from nappingrl.methods.value_estimate import ValueEstimate
 from nappingrl.registry import detectors, methods
 from nappingrl.score import Score, reward_score
 from nappingrl.transition_filter import TransitionFilter
@@ -65,7 +67,7 @@ class AdaptationSpec:
 
     def _resolve_score(self, method_class: type[Method], domain: DomainSpec) -> str:
         if method_class.takes_score:
-            return check_name("score", self.score or domain.defaults.score, domain.scores)
+            return check_name("score", self.score or domain.defaults.score, {**GENERAL_SCORES, **domain.scores})
         if self.score:
             self._refuse_score()
         return ""
@@ -86,8 +88,10 @@ class AdaptationSpec:
     ) -> "Adaptation":
         """The adaptation of n trials; `score` and `detector` take the place of those that the spec names."""
         method_class: type[Method] = methods.get(self.method)
+        value = None
         if score is None and self.score:
-            score = domain.scores[self.score]
+            score = domain.scores[self.score] if self.score in domain.scores else make_score(self.score, agent)
+            value = ValueEstimate(n, self._embedding_dim(agent)) if score.name == LEARNED else None
         elif score is not None and not method_class.takes_score:
             self._refuse_score()
         oracle = domain.make_oracle() if method_class.is_privileged else None
@@ -96,11 +100,16 @@ class AdaptationSpec:
             detector = detector_class.for_domain(n, domain)
         uses_memory = method_class.uses_memory or detector.uses_memory
         memory = TransitionMemory(n, domain) if uses_memory and domain.observation_low.ndim == 1 else None
-        method = method_class(agent, MethodInfo(domain, score, self.options, oracle, memory), n)
+        method = method_class(agent, MethodInfo(domain, score, self.options, oracle, value, memory), n)
         method.name = self.method
         if memory is not None:
             detector.connect(memory, method.agent)
-        return Adaptation(GuardedMethod(method) if self.guard else method, detector, method_class.is_privileged, memory)
+        guarded = GuardedMethod(method) if self.guard else method
+        return Adaptation(guarded, detector, method_class.is_privileged, memory, value)
+
+    def _embedding_dim(self, agent: Agent) -> int:
+        layer = self.options.get("layer")
+        return (agent if layer is None else agent.at_layer(int(layer))).embedding_dim
 
 
 class Adaptation:
@@ -112,8 +121,9 @@ class Adaptation:
         detector: Detector,
         is_privileged: bool = False,
         memory: TransitionMemory | None = None,
+        value: ValueEstimate | None = None,
     ) -> None:
-        self.method, self.detector, self.memory = method, detector, memory
+        self.method, self.detector, self.memory, self.value = method, detector, memory, value
         self.is_privileged = is_privileged
         """Whether the method may be told the true parameters."""
         self.contexts = np.zeros(method.n, np.int64)
@@ -130,6 +140,8 @@ class Adaptation:
         self.filter.start(rows)
         if self.memory is not None:
             self.memory.start(rows)
+        if self.value is not None:
+            self.value.start(rows)
         self.contexts[rows] = 0
         self.returns[rows] = 0.0
         self.detector.start(rows, first_episode)
@@ -193,6 +205,8 @@ class Adaptation:
             self.detector.step(rows, transition)
             alarmed = self._notice(rows)
         self.method.learn(rows, transition, self.contexts[rows] > 0)
+        if self.value is not None:
+            self.value.record(rows, transition)
         return alarmed
 
     def end_episode(self, rows: Rows, next_episodes: Rows) -> None:
@@ -210,6 +224,8 @@ class Adaptation:
         self.detector.end_episode(rows, self.returns[rows], next_episodes)
         if self.memory is not None:
             self.memory.end_episode(rows)
+        if self.value is not None:
+            self.value.end_episode(rows)
         self.returns[rows] = 0.0
 
     def discard_episode(self, rows: Rows) -> None:
@@ -219,6 +235,8 @@ class Adaptation:
         self.detector.discard_episode(rows)
         if self.memory is not None:
             self.memory.discard_episode(rows)
+        if self.value is not None:
+            self.value.discard_episode(rows)
 
     def switch_context(self, row: int, context: int) -> None:
         """Make the detector believe in a context."""

@@ -235,7 +235,7 @@ methods = _built_in(
      {"title": "Frozen", "colour": "#d55e00", "marker": "s", "role": "baseline",
       "no_rules": "the frozen agent learns nothing"}),
     ("auto", "methods.auto:Auto",
-     {"title": "Auto", "colour": "#e31a1c", "marker": "P", "role": "method", "cost": 60.0, "in_paper": False}),
+     {"title": "Auto", "colour": "#e31a1c", "marker": "P", "role": "method", "cost": 60.0}),
     ("foresight", "methods.foresight:Foresight",
      {"title": "Foresight", "colour": "#6a3d9a", "marker": "D", "role": "method", "cost": 30.0, "in_paper": False}),
     ("facts", "methods.facts:FactsMethod",

@@ -9,6 +9,8 @@ import numpy as np
 from nappingrl.errors import BadSpecError
 from nappingrl.types import Actions, Flags, Floats, Observations
 
+REWARD = "reward"
+"""A score that every domain has: the reward of the step."""
 Eval = Callable[[Observations, Actions, Observations, Floats, Flags], Floats]
 
 
@@ -60,7 +62,7 @@ class Score:
 
 def reward_score(threshold: float = 0.0, supremum: float = inf) -> Score:
     """The reward of the environment as a score."""
-    return Score("reward", lambda obs, act, obs2, reward, end: reward, threshold, supremum, "the reward of the step")
+    return Score(REWARD, lambda obs, act, obs2, reward, end: reward, threshold, supremum, "the reward of the step")
 
 
 def as_score(score: Score | Eval | str | None) -> Score | None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from nappingrl.methods.napping_ucb.threshold import HELD_OUT_EPISODES, MAX_SCORES, MIN_SCORES, Calibration
+from nappingrl.methods.threshold import HELD_OUT_EPISODES, MAX_SCORES, MIN_SCORES, Calibration
 from nappingrl.score import Score
 
 ROW = np.array([0])

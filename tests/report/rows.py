@@ -26,6 +26,8 @@ def make_run(
     params: dict[str, ArrayLike] | None = None,
     seed: int = 0,
     protocol: str = "",
+    score: str = "",
+    options: dict[str, Any] | None = None,
 ) -> Run:
     """A run whose trials have these returns, (trials, episodes); the first `pre` episodes are before the novelty."""
     table = np.asarray(returns, float)
@@ -34,11 +36,11 @@ def make_run(
     numbers = [names[:i].count(name) for i, name in enumerate(names)]
     spec = RunSpec(
         domain, agent, method, novelty="all" if len(set(names)) > 1 else names[0], trials=max(numbers) + 1, seed=seed,
-        detector="rolling-mean", protocol=protocol or f"{pre}+{episodes - pre}",
+        detector="rolling-mean", protocol=protocol or f"{pre}+{episodes - pre}", score=score, options=options or {},
     )  # fmt: skip
     manifest = Manifest(
         msgspec.to_builtins(spec), "0", "", "", 128, n, episodes, RANGES[domain], "return", RANGES[domain][1],
-        role=role or methods.entry(method).role,        parameters={"force": 0.001, "gravity": 0.0025},
+        role=role or methods.entry(method).role, parameters={"force": 0.001, "gravity": 0.0025},
     )  # fmt: skip
     columns: dict[str, Any] = {
         "trial": np.repeat(spec.trial_ids(zip(names, numbers, strict=True)), episodes),

@@ -4,20 +4,23 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from conftest import make_agent
 from nappingrl.agents.base import Agent
 from nappingrl.cli import main
 from nappingrl.domains.cartpole import CartPole
-from nappingrl.errors import BadRunError, UnknownNameError
+from nappingrl.errors import BadRunError, BadSpecError, UnknownNameError
 from nappingrl.registry import Registry, agents, domains, methods
 from nappingrl.report.figures import FIGURES
 from nappingrl.report.runs import read_run
 from nappingrl.reproduction import evaluation
 from nappingrl.reproduction.claims import CLAIMS
-from nappingrl.reproduction.evaluation import PaperSetup, plan_evaluation
-from nappingrl.reproduction.judging import FAILS, NOT_RUN, Claim, Finding
+from nappingrl.reproduction.columns import COLUMNS
+from nappingrl.reproduction.evaluation import PaperSetup, Selection, estimate, plan_evaluation
+from nappingrl.reproduction.judging import FAILS, NOT_JUDGED, Claim, mean_part
+from nappingrl.reproduction.times import Times, read_times, timed
 from nappingrl.trials.store import RunFolder
 
 
@@ -58,8 +61,10 @@ def test_from_nothing_to_figures_pages_and_claims(small: Path, capsys: pytest.Ca
     found = json.loads(capsys.readouterr().out.splitlines()[-1])
     runs = sorted(path.name for path in (small / "runs").iterdir())
     assert runs == ["angrybirds-naive-frozen"] + [
-        f"{name}-{m}" for name in ("cartpole-ppo", "crossroad-dqn", "mountaincar-dqn") for m in ("frozen", "napping")
-    ] + ["seconds.json"]
+        f"{name}-{m}"
+        for name in ("cartpole-ppo", "crossroad-dqn", "mountaincar-dqn")
+        for m in ("frozen", "napping", "napping-printed")
+    ] + ["times.json"]
     assert sorted(found["seconds_by_run"]) == runs[:-1]
     assert [run["run"] for run in found["rates"]["angrybirds"]["runs"]] == ["Naive"]
     assert "| bone | Naive | 1 |" in (small / "angrybirds" / "rates.md").read_text("utf-8")
@@ -75,8 +80,13 @@ def test_from_nothing_to_figures_pages_and_claims(small: Path, capsys: pytest.Ca
     assert "--trials 2 --out " in command
     judged = json.loads((small / "claims.json").read_text())
     assert judged == found["claims"]
-    assert len(judged) == len(CLAIMS)
-    assert NOT_RUN in {claim["status"] for claim in judged}
+    assert len(judged) == sum(len(COLUMNS) if claim.by_column else 1 for claim in CLAIMS)
+    assert NOT_JUDGED in {claim["status"] for claim in judged}
+    table = (small / "claims.md").read_text("utf-8")
+    assert "| column | holds | does not hold | undecided | not judged |" in table
+    printed = RunFolder.open(small / "runs" / "mountaincar-dqn-napping-printed").manifest.spec
+    assert (printed["score"], printed["options"]) == ("reward", {"rule": "printed", "space": "embedding"})
+    assert "NAPPING (score reward, rule=printed" in (small / "mountaincar" / "report.html").read_text("utf-8")
     before = {part: part.stat().st_mtime_ns for part in small.rglob("*.parquet")}
     left, mine = (small / "figures" / name for name in ("map.png.123-0123abcd.tmp", "mine.tmp"))
     left.touch()
@@ -93,7 +103,8 @@ def test_claims_command_and_its_exit_status(
     evaluation.run_stages(plan_evaluation(small)[0][:2], workers=1)
     main(["claims", str(small), "--json"])
     assert FAILS not in capsys.readouterr().out, "two trials of one agent contradict nothing"
-    claim = Claim("cartpole", "PPO stands for a thousand steps", "-", lambda evidence: Finding(FAILS, "200"))
+    part = mean_part("steps", np.full(30, 200.0), low=999)
+    claim = Claim("cartpole", "PPO stands for a thousand steps", "-", lambda evidence: [part])
     monkeypatch.setattr("nappingrl.reproduction.claims.CLAIMS", [*CLAIMS, claim])
     with pytest.raises(SystemExit) as caught:
         main(["claims", str(small)])
@@ -107,21 +118,49 @@ def test_claims_command_and_its_exit_status(
 
 @pytest.mark.parametrize("damaged", ["", '{"a": ', '{"a": "long"}', "[]"])
 def test_damaged_times_are_one_line(tmp_path: Path, damaged: str) -> None:
-    (tmp_path / "seconds.json").write_text(damaged)
-    with pytest.raises(BadRunError, match=r"seconds\.json cannot be read .*; delete it: only times are lost"):
-        evaluation.read_seconds(tmp_path)
+    (tmp_path / "times.json").write_text(damaged)
+    with pytest.raises(BadRunError, match=r"times\.json cannot be read .*; delete it: only times are lost"):
+        read_times(tmp_path)
 
 
 def test_times_are_written_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "seconds.json").write_text('{"before": 2.0}')
+    (tmp_path / "times.json").write_text('{"before": {"wall": 2.0, "cpu": 3.0}}')
 
     def cut_off(*_: Path) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Path, "replace", cut_off)
-    with pytest.raises(KeyboardInterrupt), evaluation._timed(tmp_path / "run"):
+    with pytest.raises(KeyboardInterrupt), timed(tmp_path / "run"):
         pass
-    assert evaluation.read_seconds(tmp_path) == {"before": 2.0}
+    assert read_times(tmp_path) == {"before": Times(2.0, 3.0)}
+
+
+def test_stages_are_estimated_from_those_that_have_run(small: Path) -> None:
+    stages = plan_evaluation(small, selection=Selection(("cartpole",)))[0]
+    first = stages[0]
+    times = {first.folder.name: Times(10.0, 20.0)}
+    expected = estimate(stages, times, 2)
+    assert expected[first.folder.name] == pytest.approx(10.0)
+    costs = {stage.folder.name: stage.cost / first.cost for stage in stages}
+    assert expected == pytest.approx({name: 10 * cost for name, cost in costs.items()})
+    assert all(seconds > 0 for seconds in estimate(stages, {}, 2).values())
+
+
+def test_a_part_of_the_evaluation(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["paper", "--out", str(small), "--workers", "1", "--domains", "cartpole", "--agents", "ppo"]
+    main([*words, "--methods", "napping-printed"])
+    assert [path.name for path in sorted((small / "runs").iterdir())] == ["cartpole-ppo-napping-printed", "times.json"]
+    output = capsys.readouterr()
+    assert "1 runs, about" in output.err
+    assert "estimated seconds" in output.out
+    main([*words, "--methods", "frozen", "napping-printed"])
+    assert (small / "runs" / "cartpole-ppo-frozen").is_dir()
+    for option, name, meant in (("--agents", "pppo", "ppo"), ("--methods", "naping", "napping")):
+        with pytest.raises(SystemExit):
+            main(["paper", "--out", str(small), option, name])
+        assert f"Did you mean '{meant}'" in capsys.readouterr().err
+    with pytest.raises(BadSpecError, match="no run has these"):
+        plan_evaluation(small, selection=Selection(("cartpole",), ("ppo",), ("auto",)))
 
 
 def test_progress_adds_up_over_all_stages(small: Path) -> None:
@@ -129,38 +168,43 @@ def test_progress_adds_up_over_all_stages(small: Path) -> None:
     evaluation.run_stages(plan_evaluation(small)[0][:2], 1, lambda *words: told.append(words))
     assert [done for done, _, _ in told] == sorted(done for done, _, _ in told)
     assert told[-1][0] == told[-1][1]
-    assert {label for _, _, label in told} == {"cartpole ppo frozen", "cartpole ppo napping"}
+    assert {label for _, _, label in told} <= {f"cartpole ppo {m}" for m in ("frozen", "napping", "napping-printed")}
+    assert len({label for _, _, label in told}) == 2
 
 
 def test_some_domains_with_scripted_agents_and_without_what_cannot_run(tmp_path: Path) -> None:
-    stages, left_out = plan_evaluation(tmp_path, "full", only=("angrybirds",))
+    stages, left_out = plan_evaluation(tmp_path, "full", selection=Selection(("angrybirds",)))
     assert {stage.spec.domain for stage in stages} == {"angrybirds"}
     assert {stage.spec.trials for stage in stages} == {40}
     assert {stage.spec.novelty for stage in stages} == {"all"}
     by_agent: dict[str, set[str]] = {}
     for stage in stages:
-        by_agent.setdefault(stage.spec.agent, set()).add(stage.spec.method)
+        by_agent.setdefault(stage.spec.agent, set()).add(stage.method)
     controls = {"random", "replay-success", "controller"}
-    assert by_agent.pop("dqn") == by_agent.pop("dqn-rel") == {"frozen", "napping"} | controls
+    paper = {"frozen", "napping", "napping-printed", "auto"}
+    assert by_agent.pop("dqn") == by_agent.pop("dqn-rel") == paper | controls
     assert by_agent == {name: {"frozen"} for name in ("naive", "naive-adaptation", "datalab", "replanner", "hydra")}
     reasons = {entry.method: entry.reason for entry in left_out}
     assert set(reasons) == {"online", "finetune", "oracle", "napping-no-memory"}
     assert "cannot be trained further" in reasons["online"]
     assert "to keep the time short" in reasons["napping-no-memory"]
     with pytest.raises(UnknownNameError, match="Did you mean 'angrybirds'"):
-        plan_evaluation(tmp_path, only=("angribirds",))
+        plan_evaluation(tmp_path, selection=Selection(("angribirds",)))
+    _, quick = plan_evaluation(tmp_path, "quick", selection=Selection(("angrybirds",), methods=("auto",)))
+    assert [entry.reason for entry in quick] == ["to keep the time short, as trials here are slow"]
 
 
 def test_the_runs_of_the_paper(tmp_path: Path) -> None:
-    stages, _ = plan_evaluation(tmp_path, only=("cartpole", "mountaincar", "crossroad"))
-    paper = {"frozen", "online", "finetune", "napping", "controller", "replay-success", "napping-no-memory", "random"}
+    stages, _ = plan_evaluation(tmp_path, selection=Selection(("cartpole", "mountaincar", "crossroad")))
+    paper = {"frozen", "online", "finetune", "napping", "napping-printed", "auto", "oracle"}
+    paper |= {"controller", "replay-success", "napping-no-memory", "random"}
     agents_of = {
-        "cartpole": {"ppo", "dqn"},
+        "cartpole": {"ppo", "dqn", "zoo-ppo", "zoo-dqn"},
         "mountaincar": {"dqn", "ppo-strong", "ppo-weak"},
         "crossroad": {"ppo", "dqn"},
     }
-    found = {(stage.spec.domain, stage.spec.agent, stage.spec.method) for stage in stages}
-    assert found == {(d, a, m) for d, names in agents_of.items() for a in names for m in paper | {"oracle"}}
+    found = {(stage.spec.domain, stage.spec.agent, stage.method) for stage in stages}
+    assert found == {(d, a, m) for d, names in agents_of.items() for a in names for m in paper}
 
 
 def test_a_domain_of_the_user_is_evaluated_like_the_others(
@@ -179,7 +223,7 @@ def test_a_domain_of_the_user_is_evaluated_like_the_others(
     files = {Path(file).name for file in json.loads(output.out.splitlines()[-1])["files"]}
     assert {"toy-overall.png", "toy-by-parameter.png", "toy-detection-delay.png", "report.html"} <= files
     runs = [read_run(path) for path in sorted((tmp_path / "runs").glob("toy-*"))]
-    assert [(run.method, run.n_trials) for run in runs] == [("frozen", 3), ("napping", 3)]
+    assert [(run.method, run.n_trials) for run in runs] == [("frozen", 3), ("napping", 3), ("napping", 3)]
     assert "toy: Frozen, NAPPING" in (tmp_path / "toy" / "report.html").read_text("utf-8")
 
 

@@ -13,7 +13,7 @@ from nappingrl.agent.calibration import Calibration
 from nappingrl.agent.context_names import ContextNames
 from nappingrl.agent.status import Record
 from nappingrl.domains import trusted_domain
-from nappingrl.errors import BadAgentError, NappingError
+from nappingrl.errors import BadAgentError, BadSpecError, NappingError
 from nappingrl.methods.base import check_saved
 from nappingrl.snapshot.file import (
     SavedCalibration,
@@ -38,6 +38,8 @@ _BOUNDS = ("observation_low", "observation_high")
 def save_agent(agent: "NappingAgent", path: str | Path) -> Path:
     """Write a zip of JSON and npz (no pickle)."""
     check_saved(agent.config["method"], agent.config["options"])
+    if agent.adaptation.value is not None:
+        raise BadSpecError("an agent with score 'learned' cannot be saved: its value estimate has no file format")
     adaptation, domain, known = agent.adaptation, agent.domain, agent.calibration
     is_read = bool(domain.name) and agent.config["domain"] is None  # from a wrapped environment
     settings = Settings(

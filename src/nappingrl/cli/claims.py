@@ -4,21 +4,23 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tyro.conf import Positional
 
-from nappingrl.cli.console import print_claims, warn_incomplete
+from nappingrl.cli.console import print_table, warn_incomplete
 from nappingrl.report.runs import read_runs_below
 from nappingrl.reproduction.judging import FAILS
-from nappingrl.reproduction.outputs import judge_claims
+from nappingrl.reproduction.outputs import count_verdicts, describe_verdict, judge_claims
 
 
 @dataclass(frozen=True)
 class Claims:
     """Check the paper's quantitative claims against your runs.
 
-    Each claim holds, does not hold, or was not run. Exit status 0: every claim that was run holds; 1: at least one does
-    not; 2: no runs were found.
+    Each claim holds, does not hold, is undecided (with the number of trials that would decide it) or is not judged
+    (with the reason). Claims about NAPPING are judged as printed, with our defaults, and beyond the paper. Exit status
+    0: no claim fails; 1: at least one does; 2: no runs were found.
 
     Example: napping claims paper
     """
@@ -41,3 +43,17 @@ class Claims:
             print_claims(judged)
         if any(entry["status"] == FAILS for entry in judged):
             sys.exit(1)
+
+
+def print_claims(judged: list[dict[str, Any]]) -> None:
+    """Print judged claims, then how many have each verdict."""
+    print_table(
+        ("domain", "claim of the paper", "column", "trials", "estimate (95 % interval)", "verdict"),
+        [
+            (entry["domain"], entry["text"], entry["column"] or "-", str(entry["n"] or "-"), entry["ours"],
+             describe_verdict(entry))
+            for entry in judged
+        ],
+    )  # fmt: skip
+    head, *rows = count_verdicts(judged)
+    print_table(head, rows)

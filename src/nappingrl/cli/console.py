@@ -4,7 +4,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -35,14 +34,6 @@ def print_table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
     for row in rows:
         table.add_row(*row)
     Console(width=None if sys.stdout.isatty() else 160).print(table)
-
-
-def print_claims(judged: list[dict[str, Any]]) -> None:
-    """Print judged claims as a table."""
-    print_table(
-        ("domain", "claim of the paper", "ours", "status"),
-        [(entry["domain"], entry["text"], entry["ours"], entry["status"]) for entry in judged],
-    )
 
 
 def print_note(text: str) -> None:

@@ -13,6 +13,7 @@ from nappingrl.env_wrappers import known_wrappers
 from nappingrl.methods.base import Option
 from nappingrl.methods.napping.rules import RULES
 from nappingrl.methods.napping.space import SPACES
+from nappingrl.methods.scores import GENERAL_SCORES
 from nappingrl.novelties.terms import OTHER, TERMS
 from nappingrl.registry import Entry, detectors, domains, methods
 from nappingrl.types import Defaults
@@ -55,6 +56,7 @@ class List:
         for entry in domains.entries():
             console.print(_domain_table(entry), "")
         console.print(DESCRIBED, ANY_ENV, "", sep="\n", soft_wrap=True)
+        console.print(_score_table(), "")
         console.print(_wrapper_table(), "")
         console.print(_method_table(methods.entries()), "")
         console.print(_detector_table(detectors.entries()), "")
@@ -65,6 +67,7 @@ def _list_all() -> dict[str, Any]:
     return {
         "domains": {entry.name: _describe_domain(entry) for entry in domains.entries()},
         "methods": {entry.name: _describe_method(entry) for entry in methods.entries()},
+        "scores": dict(GENERAL_SCORES),
         "rules": list(RULES),
         "spaces": list(SPACES),
         "detectors": detectors.names(),
@@ -123,6 +126,13 @@ def _domain_table(entry: Entry) -> Table:
     options = find_domain(entry.name).defaults.options
     if options:
         table.add_row(", ".join(options), f"{', '.join(map(str, options.values()))} (defaults)")
+    return table
+
+
+def _score_table() -> Table:
+    table = _table("scores of every domain: napping run DOMAIN --score NAME")
+    for name, about in GENERAL_SCORES.items():
+        table.add_row(name, about)
     return table
 
 

@@ -3,18 +3,20 @@
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from nappingrl.cli import argv
-from nappingrl.cli.console import print_claims, print_note, print_table, progress
+from nappingrl.cli.claims import print_claims
+from nappingrl.cli.console import print_note, print_table, progress
 from nappingrl.cli.report import report_command
 from nappingrl.cli.run import command_for
 from nappingrl.errors import check_whole
 from nappingrl.files import remove_temporaries
 from nappingrl.files.lock import locked
-from nappingrl.reproduction.evaluation import Stage, plan_evaluation, read_seconds, run_stages
+from nappingrl.reproduction.evaluation import Selection, Stage, estimate, plan_evaluation, run_stages
 from nappingrl.reproduction.outputs import write_claims, write_outputs, write_pass_rates
+from nappingrl.reproduction.times import Times, read_times
 from nappingrl.trials.limits import MAX_SEED, MAX_WORKERS
 from nappingrl.trials.store import make_folder
 from nappingrl.trials.workers import default_workers
@@ -25,6 +27,7 @@ class Paper:
     """Run the paper's whole evaluation, then write its figures, pages and claims.
 
     Example: napping paper --scale quick --out paper
+    Example: napping paper --scale full --out paper --domains cartpole --agents zoo-ppo --methods frozen napping
     """
 
     out: Path
@@ -33,6 +36,10 @@ class Paper:
     """Number of trials: quick (minutes) or full (as in the paper; many hours)."""
     domains: tuple[str, ...] = ()
     """Domains to run, such as angrybirds. Default: all."""
+    agents: tuple[str, ...] = ()
+    """Agents to run, such as zoo-ppo. Default: all."""
+    methods: tuple[str, ...] = ()
+    """Methods to run, such as napping, napping-printed or auto. Default: all of the evaluation."""
     seed: int = 0
     """Random seed; every draw derives from it."""
     workers: int = 0
@@ -52,34 +59,45 @@ class Paper:
 
     def _evaluate(self) -> None:
         started = time.perf_counter()
-        todo, left_out = plan_evaluation(self.out, self.scale, self.seed, self.domains)
+        selection = Selection(self.domains, self.agents, self.methods)
+        todo, left_out = plan_evaluation(self.out, self.scale, self.seed, selection)
         for entry in left_out:
             print_note(str(entry))
+        workers = self.workers or default_workers()
+        expected = estimate(todo, read_times(self.out / "runs"), workers)
+        print_note(f"{len(todo)} runs, about {sum(expected.values()) / 60:.0f} minutes on {workers} workers")
         try:
             with progress("paper") as on_progress:
-                runs = run_stages(todo, self.workers or default_workers(), on_progress, command_for)
+                runs = run_stages(todo, workers, on_progress, command_for)
         except KeyboardInterrupt:
             print_note(f"stopped; finished parts are safe. Continue with: {argv.rebuild(self)}")
             raise
         files = [str(file) for file in write_outputs(runs, self.out, report_command)]
         judged = write_claims(runs, self.out)
         rates = write_pass_rates(runs, self.out)
-        seconds, by_run = time.perf_counter() - started, read_seconds(self.out / "runs")
+        seconds, times = time.perf_counter() - started, read_times(self.out / "runs")
         if self.json:
             found = {"out": str(self.out), "seconds": round(seconds, 1), "claims": judged, "files": files}
-            print(json.dumps(found | {"seconds_by_run": by_run, "rates": rates}))
+            by_run = {stage.folder.name: asdict(times[stage.folder.name]) for stage in todo}
+            print(json.dumps(found | {"seconds_by_run": by_run, "estimated_seconds": expected, "rates": rates}))
             return
         print_claims(judged)
-        _print_cost(todo, by_run)
+        _print_times(todo, expected, times)
         print(f"{len(runs)} runs in {seconds / 60:.1f} minutes; {len(files)} files:")
         for file in files:
             print(f"  {file}")
 
 
-def _print_cost(stages: Sequence[Stage], seconds: Mapping[str, float]) -> None:
-    """Print the time of each domain's runs over all calls; scripted agents that take longer apart."""
-    groups: dict[str, list[float]] = {}
-    for stage in stages:
-        groups.setdefault(stage.group, []).append(seconds[stage.folder.name])
-    rows: list[tuple[str, ...]] = [(name, str(len(group)), f"{sum(group):.0f}") for name, group in groups.items()]
-    print_table(("time", "runs", "seconds"), rows)
+def _print_times(stages: Sequence[Stage], expected: Mapping[str, float], times: Mapping[str, Times]) -> None:
+    """Print the estimated and the measured time of each stage, over all calls."""
+    rows: list[tuple[str, ...]] = [
+        (stage.label, f"{expected[name]:.0f}", f"{times[name].wall:.0f}", f"{times[name].cpu:.0f}")
+        for stage in stages
+        for name in [stage.folder.name]
+    ]
+    totals = [
+        sum(expected.values()),
+        *(sum(getattr(times[s.folder.name], key) for s in stages) for key in ("wall", "cpu")),
+    ]
+    rows.append(("all", *(f"{total:.0f}" for total in totals)))
+    print_table(("stage", "estimated seconds", "measured", "CPU seconds"), rows)

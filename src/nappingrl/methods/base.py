@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.agents.base import Agent
-from nappingrl.agents.observations import take
+from nappingrl.agents.observations import take, take_transition
 from nappingrl.errors import BadAgentError, BadSpecError, check_name
+from nappingrl.methods.value_estimate import ValueEstimate
 from nappingrl.registry import methods
 from nappingrl.score import Score
 from nappingrl.types import (
@@ -68,6 +69,8 @@ class MethodInfo:
     options: Mapping[str, Any] = field(default_factory=dict)
     oracle: OracleController | None = None
     """Only for privileged methods."""
+    value: ValueEstimate | None = None
+    """What the score `learned` is computed from; None for other scores."""
     memory: TransitionMemory | None = None
     """The transitions of all trials, for methods that use them; None: the observations are not one row of numbers."""
 
@@ -139,9 +142,11 @@ class Method:
         mask = self.info.domain.action_mask
         return None if mask is None else mask(observations)
 
-    def scores_of(self, transition: Transition, at: Any = slice(None)) -> Floats:
-        """The scores of some rows of a transition."""
+    def scores_of(self, rows: Rows, transition: Transition, at: Any = slice(None)) -> Floats:
+        """The scores of some of these rows of a transition."""
         t = transition
+        if self.info.value is not None:
+            return self.info.value.scores(rows[at], take_transition(t, at), self.agent)
         return self.score(
             take(t.observations, at), t.actions[at], take(t.next_observations, at), t.rewards[at], t.terminated[at]
         )

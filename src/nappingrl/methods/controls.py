@@ -96,7 +96,7 @@ class SwitchOnFailure(Control):
     def learn(self, rows: Rows, transition: Transition, detected: Flags) -> None:
         """Judge the step."""
         super().learn(rows, transition, detected)
-        self._was_bad[rows] = self.scores_of(transition) < self.score.threshold
+        self._was_bad[rows] = self.scores_of(rows, transition) < self.score.threshold
         self._has_failed[rows] |= self._was_bad[rows]
 
     def status(self, row: int) -> str:

@@ -105,10 +105,14 @@ class Calibration:
         thresholds: Floats = self._quantile[rows] * np.where(self._is_relative[rows], root_mean_squares, 1.0)
         return thresholds
 
-    def judge(self, rows: Rows, scores: Floats, suprema: float | Floats, uniforms: Floats) -> Flags:
-        """Which actions fail in the changed context, (m,); `uniforms` decide for scores equal to the threshold."""
+    def measure(self, rows: Rows, scores: Floats) -> None:
+        """Take scores of the changed context into the unit that the threshold is measured in."""
         self._sum_of_squares[rows] += scores**2
         self._n_squares[rows] += 1
+
+    def judge(self, rows: Rows, scores: Floats, suprema: float | Floats, uniforms: Floats) -> Flags:
+        """Which actions fail in the changed context, (m,); `uniforms` decide for scores equal to the threshold."""
+        self.measure(rows, scores)
         values, thresholds = self._smoothed(rows, scores), self.threshold(rows)
         slack = _ROUNDING * np.abs(thresholds)
         is_tie = np.abs(values - thresholds) <= slack

@@ -201,6 +201,42 @@ def rate_interval(flags: ArrayLike, level: float = LEVEL) -> Interval | None:
     return _single(rate_band(x.sum(), len(x), level), level, len(x)) if len(x) else None
 
 
+def mean_difference_interval(first: ArrayLike, second: ArrayLike, level: float = LEVEL) -> Interval | None:
+    """Difference of the means of two groups on different draws, with Welch's t interval; None below 2 values each.
+
+    Its n is that of the smaller group.
+    """
+    a, b = _checked(first, level), _checked(second, level)
+    if min(len(a), len(b)) < 2:
+        return None
+    difference = float(a.mean() - b.mean())
+    if a.std() == 0 == b.std():
+        return Interval(difference, difference, difference, level, min(len(a), len(b)))
+    low, high = stats.ttest_ind(a, b, equal_var=False).confidence_interval(level)
+    return Interval(difference, float(low), float(high), level, min(len(a), len(b)))
+
+
+def resampled_interval(
+    statistic: Callable[[Floats], Floats], values: ArrayLike, level: float = LEVEL, resamples: int = BAND_RESAMPLES
+) -> Interval | None:
+    """Percentile bootstrap interval of a function of the means of columns; None below 2 trials.
+
+    `values` is (trials, columns); `statistic` maps the means (resamples, columns) to numbers (resamples,), NaN where it
+    is not defined, and such resamples are left out.
+    """
+    array = np.asarray(values, np.float64)
+    n = len(array)
+    if n < 2:
+        return None
+    counts = np.random.default_rng(_SEED).multinomial(n, np.full(n, 1 / n), resamples)
+    found = np.asarray(statistic(counts @ array / n))
+    found = found[~np.isnan(found)]
+    if not len(found):
+        return None
+    low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(statistic(array.mean(axis=0)[None])[0]), float(low), float(high), level, n)
+
+
 def bootstrap_interval(
     statistic: Statistic,
     *values: ArrayLike,

@@ -1,26 +1,23 @@
 """The paper's evaluation: every agent and method in every domain, as runs below one folder.
 
 What runs follows from the registry: a registered domain, method or scripted agent takes part unless its entry says
-otherwise (`in_paper`), and a method that cannot run somewhere is left out with the reason.
+otherwise (`in_paper`), and a method that cannot run somewhere is left out with the reason. The paper's own method runs
+once for each of the `columns`.
 """
 
-import json
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
-from nappingrl.agents import load, zoo_names
-from nappingrl.errors import BadRunError, check_name
+from nappingrl.agents import agent_names, load, zoo_names
+from nappingrl.errors import BadSpecError, check_name
 from nappingrl.registry import Entry, agents, domains, methods
 from nappingrl.report.runs import Run, read_run
+from nappingrl.reproduction.columns import COLUMNS, PRINTED, Column
+from nappingrl.reproduction.times import SECONDS_PER_COST, Times, timed
 from nappingrl.trials.protocol import phases
 from nappingrl.trials.runner import run_into, why_not
 from nappingrl.trials.spec import RunSpec
-from nappingrl.trials.store import make_folder, write_output
 
 SCALES = ("quick", "full")
 
@@ -40,18 +37,42 @@ class PaperSetup:
 
 
 PAPER: Mapping[str, PaperSetup] = {
-    "cartpole": PaperSetup(64, 5000, statistic="median"),
-    "mountaincar": PaperSetup(32, 2000, statistic="mean"),
+    "cartpole": PaperSetup(40, 5000, statistic="median"),
+    "mountaincar": PaperSetup(24, 2000, statistic="mean"),
     "crossroad": PaperSetup(8, 100, "all", statistic="mean"),
     "angrybirds": PaperSetup(2, 40, "all", statistic="mean"),
 }
 """The paper's domains; others have the defaults of PaperSetup."""
 
 SLOW = 100.0
-"""Cost of a domain from which on controls that take longer than the frozen agent are left out."""
+"""Cost of a domain from which on controls that take longer than the frozen agent, and costly methods, are left out."""
+COSTLY = 20.0
+"""Cost of a method that is left out of slow domains at scale "quick"."""
 
-SECONDS = "seconds.json"
-"""File beside the runs: how long each took."""
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which part of the evaluation to run; empty: all of it."""
+
+    domains: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    """By the names of run folders: those of the registry, and napping-printed."""
+
+    def check(self) -> None:
+        """Raise for names that do not exist."""
+        for name in self.domains:
+            check_name("domain", name, domains.names())
+        known = {agent for domain in self.domains or domains.names() for agent in agent_names(domain)}
+        for name in self.agents:
+            check_name("agent", name, known)
+        for name in self.methods:
+            check_name("method", name, [*methods.names(), COLUMNS[PRINTED].folder])
+
+    def takes(self, agent: str, method: str) -> bool:
+        """Whether a run is of this part."""
+        return (not self.agents or agent in self.agents) and (not self.methods or method in self.methods)
+
 
 OnStageProgress = Callable[[int, int, str], None]
 """Called with (work done, work in all, what is running)."""
@@ -65,6 +86,8 @@ class Stage:
 
     spec: RunSpec
     folder: Path
+    method: str
+    """The method, or napping-printed."""
 
     @property
     def episodes(self) -> int:
@@ -77,11 +100,6 @@ class Stage:
         return domains.entry(self.spec.domain).cost * methods.entry(self.spec.method).cost * self._agent_cost
 
     @property
-    def group(self) -> str:
-        """Its line in the table of times: the domain, with the agent where that is costly."""
-        return f"{self.spec.domain}, {self.spec.agent}" if self._agent_cost >= 2 else self.spec.domain
-
-    @property
     def _agent_cost(self) -> float:
         name = f"{self.spec.domain}-{self.spec.agent}"
         return agents.entry(name).cost if name in agents else 1.0
@@ -89,7 +107,7 @@ class Stage:
     @property
     def label(self) -> str:
         """What is running, in words."""
-        return f"{self.spec.domain} {self.spec.agent} {self.spec.method}"
+        return f"{self.spec.domain} {self.spec.agent} {self.method}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,52 +125,75 @@ class LeftOut:
 
 
 def plan_evaluation(
-    out: Path, scale: str = "quick", seed: int = 0, only: Sequence[str] = ()
+    out: Path, scale: str = "quick", seed: int = 0, selection: Selection | None = None
 ) -> tuple[list[Stage], list[LeftOut]]:
-    """All runs, or those of some domains, and what is left out; the cheap runs of each domain come first."""
+    """All runs, or a selection, and what is left out; the cheap runs of each domain come first."""
     check_name("scale", scale, SCALES)
-    names = [check_name("domain", name, domains.names()) for name in only] or domains.names()
+    selection = selection or Selection()
+    selection.check()
     stages: list[Stage] = []
     left_out: list[LeftOut] = []
-    for domain in (name for name in domains.names() if name in names):
-        setup = PAPER.get(domain, PaperSetup())
-        trials = setup.quick if scale == "quick" else setup.full
-        planned, missing = _plan_domain(domain, trials, setup.novelty, seed)
-        of_domain = [Stage(spec, out / "runs" / f"{domain}-{spec.agent}-{spec.method}") for spec in planned]
-        stages += sorted(of_domain, key=lambda stage: stage.cost)
+    for domain in (name for name in domains.names() if not selection.domains or name in selection.domains):
+        planned, missing = _plan_domain(out / "runs", domain, scale, seed, selection)
+        stages += sorted(planned, key=lambda stage: stage.cost)
         left_out += missing
+    if not stages and not left_out:
+        raise BadSpecError("no run has these --domains, --agents and --methods together; see `napping list`")
     return stages, left_out
 
 
-def _plan_domain(domain: str, trials: int, novelty: str, seed: int) -> tuple[list[RunSpec], list[LeftOut]]:
+def _plan_domain(
+    runs: Path, domain: str, scale: str, seed: int, selection: Selection
+) -> tuple[list[Stage], list[LeftOut]]:
     """Every agent with every method; agents with a memory of their own only frozen."""
-    prefix = f"{domain}-"
+    prefix, setup = f"{domain}-", PAPER.get(domain, PaperSetup())
+    trials = setup.quick if scale == "quick" else setup.full
     registered = [
         name.removeprefix(prefix) for name in agents if name.startswith(prefix) and agents.entry(name).in_paper
     ]
     stateful = [agent for agent in registered if load(agent, domain).is_stateful]
     names = [*zoo_names(domain), *(agent for agent in registered if agent not in stateful)]
-    specs: list[RunSpec] = []
+    stages: list[Stage] = []
     left_out: list[LeftOut] = []
-    for method in (entry for entry in methods.entries() if entry.in_paper):
+    for entry, column in _methods():
         reasons: dict[str, str] = {}
-        for agent in names:
-            spec = RunSpec(domain, agent, method.name, novelty, trials, seed).complete()
-            reasons[agent] = _too_slow(domain, method) or why_not(spec)
+        for agent in (name for name in names if selection.takes(name, column.folder)):
+            spec = column.spec(domain, agent, setup.novelty, trials, seed)
+            reasons[agent] = _too_slow(domain, entry, scale) or why_not(spec)
             if not reasons[agent]:
-                specs.append(spec)
+                stages.append(Stage(spec, runs / f"{prefix}{agent}-{column.folder}", column.folder))
         if len(set(reasons.values())) == 1:
-            reasons = {"": reasons[names[0]]}
-        left_out += [LeftOut(domain, agent, method.name, reason) for agent, reason in reasons.items() if reason]
-    specs += [RunSpec(domain, agent, "frozen", novelty, trials, seed).complete() for agent in stateful]
-    if not specs and not left_out:
+            reasons = {"": next(iter(reasons.values()))}
+        left_out += [LeftOut(domain, agent, column.folder, reason) for agent, reason in reasons.items() if reason]
+    for agent in (name for name in stateful if selection.takes(name, "frozen")):
+        spec = RunSpec(domain, agent, "frozen", setup.novelty, trials, seed).complete()
+        stages.append(Stage(spec, runs / f"{prefix}{agent}-frozen", "frozen"))
+    if not names and not stateful:
         left_out.append(LeftOut(domain, "", "any method", f"it has no agent; register one as '{prefix}NAME'"))
-    return specs, left_out
+    return stages, left_out
 
 
-def _too_slow(domain: str, method: Entry) -> str:
-    is_slow = domains.entry(domain).cost >= SLOW and method.role == "control" and method.cost > 1
+def _methods() -> list[tuple[Entry, Column]]:
+    """The methods of the evaluation; the paper's own also as printed."""
+    literal = COLUMNS[PRINTED]
+    chosen = [entry for entry in methods.entries() if entry.in_paper]
+    with_defaults = [(entry, Column(entry.title, entry.name)) for entry in chosen]
+    return with_defaults + [(entry, literal) for entry in chosen if entry.name == literal.method]
+
+
+def _too_slow(domain: str, method: Entry, scale: str) -> str:
+    is_control = method.role == "control" and method.cost > 1
+    is_costly = method.role == "method" and method.cost >= COSTLY and scale == "quick"
+    is_slow = domains.entry(domain).cost >= SLOW and (is_control or is_costly)
     return "to keep the time short, as trials here are slow" if is_slow else ""
+
+
+def estimate(stages: Sequence[Stage], times: Mapping[str, Times], workers: int) -> dict[str, float]:
+    """About how many seconds each stage takes, by its folder's name; from those that have run, if any have."""
+    done = [stage for stage in stages if times.get(stage.folder.name, Times()).wall > 0]
+    work = sum(stage.cost * stage.episodes for stage in done)
+    rate = sum(times[stage.folder.name].wall for stage in done) / work if work else SECONDS_PER_COST / workers
+    return {stage.folder.name: rate * stage.cost * stage.episodes for stage in stages}
 
 
 def run_stages(
@@ -172,34 +213,10 @@ def run_stages(
             if on_progress is not None:
                 on_progress(round(start + weight * done), total, label)
 
-        with _timed(stage.folder):
+        with timed(stage.folder):
             agent = load(stage.spec.agent, stage.spec.domain)
             command = "" if command_for is None else command_for(stage.spec, stage.folder)
             run_into(stage.folder, stage.spec, agent, workers, report, command)
         runs.append(read_run(stage.folder))
         before += weight * stage.episodes
     return runs
-
-
-@contextmanager
-def _timed(run: Path) -> Iterator[None]:
-    """Add the time spent inside to that of the run, even if it is stopped."""
-    started = time.perf_counter()
-    try:
-        yield
-    finally:
-        seconds = read_seconds(run.parent)
-        seconds[run.name] = round(seconds.get(run.name, 0.0) + time.perf_counter() - started, 1)
-        make_folder(run.parent)
-        write_output(run.parent / SECONDS, f"{json.dumps(seconds, indent=2)}\n".encode())
-
-
-def read_seconds(runs: Path) -> dict[str, float]:
-    """How long each run in a folder took, over all calls."""
-    file = runs / SECONDS
-    try:
-        return msgspec.json.decode(file.read_bytes(), type=dict[str, float])
-    except FileNotFoundError:
-        return {}
-    except msgspec.MsgspecError as error:
-        raise BadRunError(f"{file} cannot be read ({error}); delete it: only times are lost") from error

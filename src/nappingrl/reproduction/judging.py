@@ -1,24 +1,125 @@
-"""How a claim of the paper is judged: the claim, the runs as evidence, and the finding."""
+"""How a claim of the paper is judged.
 
+A claim states where some true values lie: a gain above 0, a difference within a margin, a rate between two bounds.
+Each is estimated with a 95 % interval over trials. The claim holds if the interval lies inside the stated range, does
+not hold if it lies outside, and is undecided if it reaches over a bound. A finding then gives the number of trials at
+which an interval of the measured spread would be short enough.
+"""
+
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from math import inf
 
+import numpy as np
 import polars as pl
 
 from nappingrl.errors import BadRunError
-from nappingrl.report.intervals import Interval, mean_interval, pair
+from nappingrl.report.intervals import (
+    Interval,
+    mean_difference_interval,
+    mean_interval,
+    pair,
+    rate_interval,
+    resampled_interval,
+)
 from nappingrl.report.runs import Run
-from nappingrl.types import Floats
+from nappingrl.reproduction.columns import COLUMNS, column_of, setting_of
+from nappingrl.types import Flags, Floats
 
-HOLDS, FAILS, NOT_RUN = "holds", "does not hold", "not run"
+HOLDS, FAILS, UNDECIDED, NOT_JUDGED = "holds", "does not hold", "undecided", "not judged"
+MIN_EQUAL = 20
+"""Trials from which on equal values decide: an interval of no width says nothing of values not yet drawn."""
+Window = tuple[float, float]
+"""First and last episode, both included."""
+BEFORE: Window = (-inf, -1)
+FIRST: Window = (0, 4)
+"""Before NAPPING can act."""
+LAST: Window = (30, 39)
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """The outcome of a claim in our runs."""
+class Part:
+    """One value that a claim is about, and the range that the claim states for it."""
 
-    status: str
-    ours: str = "-"
+    label: str
+    value: float
+    interval: Interval | None
+    """None: there are too few trials."""
+    n: int
+    """Trials that it is estimated from."""
+    low: float = -inf
+    high: float = inf
+    digits: int = 2
+
+    @property
+    def status(self) -> str:
+        """Holds, does not hold or undecided."""
+        if self.interval is None or self._is_empty:
+            return UNDECIDED
+        if self.low < self.interval.low and self.interval.high < self.high:
+            return HOLDS
+        return FAILS if self.interval.high <= self.low or self.interval.low >= self.high else UNDECIDED
+
+    @property
+    def factor(self) -> float:
+        """How many times as many trials would decide it at this spread; inf: it lies on a bound, or is unknown."""
+        if self.status != UNDECIDED:
+            return 1.0
+        if self.interval is None:
+            return inf
+        if self._is_empty:
+            return MIN_EQUAL / self.n
+        margin = min(abs(self.value - bound) for bound in (self.low, self.high) if math.isfinite(bound))
+        half = max(self.value - self.interval.low, self.interval.high - self.value)
+        return (half / margin) ** 2 if margin > 0 else inf
+
+    def __str__(self) -> str:
+        if self.interval is None:
+            return f"{self.label} {self.value:.{self.digits}f} (too few trials for an interval)"
+        low, high = (f"{end:.{self.digits}f}" for end in (self.interval.low, self.interval.high))
+        return f"{self.label} {self.value:.{self.digits}f} ({low} to {high})"
+
+    @property
+    def _is_empty(self) -> bool:
+        """Whether the interval has no width because few trials happened to be equal."""
+        return self.interval is not None and self.interval.low == self.interval.high and self.n < MIN_EQUAL
+
+
+def mean_part(label: str, values: Floats, low: float = -inf, high: float = inf, digits: int = 2) -> Part:
+    """A mean over trials."""
+    if not len(values):
+        raise NotJudgedError("no trial has these episodes or draws")
+    return Part(label, float(values.mean()), mean_interval(values), len(values), low, high, digits)
+
+
+def rate_part(label: str, flags: Flags, low: float = -inf, high: float = inf) -> Part:
+    """A share of trials."""
+    if not len(flags):
+        raise NotJudgedError("no trial has these episodes or draws")
+    return Part(label, float(flags.mean()), rate_interval(flags), len(flags), low, high)
+
+
+def difference_part(label: str, first: Floats, second: Floats, low: float = -inf, high: float = inf) -> Part:
+    """The difference of the means of two groups of trials on different draws."""
+    if min(len(first), len(second)) < 1:
+        raise NotJudgedError("one of the two groups of draws is empty")
+    value = float(first.mean() - second.mean())
+    return Part(label, value, mean_difference_interval(first, second), min(len(first), len(second)), low, high, 0)
+
+
+def resampled_part(
+    label: str, statistic: Callable[[Floats], Floats], values: Floats, low: float = -inf, high: float = inf,
+    digits: int = 2,
+) -> Part:  # fmt: skip
+    """Any function of the means of columns (trials, columns), with a bootstrap interval over trials."""
+    interval = resampled_interval(statistic, values)
+    value = float(statistic(values.mean(axis=0)[None])[0])
+    return Part(label, value, interval, len(values), low, high, digits)
+
+
+class NotJudgedError(Exception):
+    """A claim cannot be judged; its text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,33 +130,72 @@ class Claim:
     text: str
     criterion: str
     """When it holds."""
-    judge: "Callable[[Evidence], Finding]"
+    judge: "Callable[[Evidence], Sequence[Part]]"
+    by_column: bool = True
+    """Whether it is about NAPPING, and so judged once for each column."""
 
 
-class MissingRunError(Exception):
-    """A claim needs a run, episodes or draws that are missing."""
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The outcome of a claim in our runs."""
+
+    status: str
+    ours: str = "-"
+    """The estimates, or why it is not judged."""
+    column: str = ""
+    """As printed, ours or beyond; empty: it is not about NAPPING."""
+    setting: str = ""
+    """Method, rule, space and score of the runs."""
+    n: int = 0
+    """Trials behind the estimate that has the fewest."""
+    trials_needed: int | None = None
+    """Of an undecided claim: trials of each run that would decide it; None: no number would."""
+    cpu_hours: float | None = None
+    """What they cost; None: unknown."""
 
 
+@dataclass(frozen=True, slots=True)
 class Evidence:
-    """The runs that claims are judged on, one per domain, agent and method."""
+    """The runs that claims are judged on; "napping" is the method of the column in view."""
 
-    def __init__(self, runs: Sequence[Run]) -> None:
-        self.runs: dict[tuple[str, str, str], Run] = {}
+    runs: dict[tuple[str, str, str], Run]
+    """By domain, agent, and the column or method."""
+    column: str = ""
+    used: dict[tuple[str, str, str], Run] = field(default_factory=dict)
+    """Those asked for so far."""
+
+    @staticmethod
+    def collect(runs: Sequence[Run]) -> "Evidence":
+        """One run of each domain, agent, and column or method."""
+        found: dict[tuple[str, str, str], Run] = {}
         for run in runs:
-            key = (run.domain, str(run.spec["agent"]), run.method)
-            if key in self.runs:
+            key = (run.domain, str(run.spec["agent"]), column_of(run.spec) or run.method)
+            if key in found:
                 raise BadRunError(
-                    f"more than one run of '{run.manifest.label}'; claims need one of each domain, agent and method: "
-                    "give a folder with fewer runs"
+                    f"more than one run of '{run.manifest.label}' ({key[2]}); claims need one of each domain, agent "
+                    "and method: give a folder with fewer runs"
                 )
-            self.runs[key] = run
+            found[key] = run
+        return Evidence(found)
+
+    def view(self, column: str) -> "Evidence":
+        """The same runs, seen in a column, with nothing used yet."""
+        return replace(self, column=column, used={})
+
+    def has(self, domain: str, agent: str, method: str) -> bool:
+        """Whether there is such a run."""
+        return self._key(domain, agent, method) in self.runs
 
     def run(self, domain: str, agent: str, method: str) -> Run:
         """One run; raises where it is missing."""
-        try:
-            return self.runs[domain, agent, method]
-        except KeyError:
-            raise MissingRunError from None
+        key = self._key(domain, agent, method)
+        if key not in self.runs:
+            raise NotJudgedError(f"{' '.join(key)} was not run")
+        self.used[key] = self.runs[key]
+        return self.runs[key]
+
+    def _key(self, domain: str, agent: str, method: str) -> tuple[str, str, str]:
+        return domain, agent, self.column if method == "napping" else method
 
     def levels(self, domain: str, agent: str, method: str) -> pl.DataFrame:
         """The final level of each trial, with the drawn parameters."""
@@ -63,20 +203,19 @@ class Evidence:
         drawn = run.rows.filter(pl.col("episode") == 0).select("trial", pl.col("^param_.*$"))
         return run.levels.join(drawn, on="trial", maintain_order="left")
 
-    def gain(self, domain: str, agent: str, method: str, from_: tuple[int, int], to: tuple[int, int]) -> Floats:
-        """Per trial: mean return of the episodes `to` minus that of the episodes `from_` (both inclusive).
-
-        Raises where the run's protocol has no such episodes.
-        """
+    def window(self, domain: str, agent: str, method: str, window: Window) -> pl.DataFrame:
+        """Per trial: its mean return in some episodes, as `level`; raises where the protocol lacks them."""
         rows = self.run(domain, agent, method).rows
-        value, episode = pl.col("return"), pl.col("episode")
-        both = rows.group_by("trial", maintain_order=True).agg(
-            value.filter(episode.is_between(*to)).mean().alias("to"),
-            value.filter(episode.is_between(*from_)).mean().alias("from"),
-        )
-        if both["to"].has_nulls() or both["from"].has_nulls():
-            raise MissingRunError
-        return (both["to"] - both["from"]).to_numpy()
+        chosen = rows.filter(pl.col("episode").is_between(*window))
+        means = chosen.group_by("novelty", "number", maintain_order=True).agg(pl.col("return").mean().alias("level"))
+        is_cut = math.isfinite(window[1]) and rows["episode"].max() < window[1]  # type: ignore[operator]
+        if means.is_empty() or is_cut:
+            raise NotJudgedError(f"{domain} {agent} {method} has no such episodes")
+        return means
+
+    def gain(self, domain: str, agent: str, method: str, to: Window = LAST, since: Window = FIRST) -> Floats:
+        """Per trial: mean return of the episodes `to` minus that of the episodes `since`."""
+        return paired(self.window(domain, agent, method, to), self.window(domain, agent, method, since))
 
     def difference(self, domain: str, first: tuple[str, str], second: tuple[str, str], novelty: str = "") -> Floats:
         """Paired final levels of two (agent, method), first minus second."""
@@ -87,47 +226,72 @@ class Evidence:
 
 
 def paired(first: pl.DataFrame, second: pl.DataFrame) -> Floats:
-    """Final levels of the same draws, first minus second; raises where there are none."""
+    """Levels of the same draws, first minus second; raises where there are none."""
     if first.join(second, on=["novelty", "number"]).is_empty():
-        raise MissingRunError
+        raise NotJudgedError("no draw was met by both runs")
     return pair(first, second, "level").difference
 
 
-def judge(claims: Sequence[Claim], runs: Sequence[Run]) -> list[tuple[Claim, Finding]]:
-    """Every claim with its finding in these runs."""
-    evidence = Evidence(runs)
-    return [(claim, _judge(claim, evidence)) for claim in claims]
+def judge(
+    claims: Sequence[Claim], runs: Sequence[Run], cpu_seconds: Callable[[Run], float | None] = lambda run: None
+) -> list[tuple[Claim, Finding]]:
+    """Every claim with its findings in these runs: one for each column, or one where it is not about NAPPING."""
+    evidence = Evidence.collect(runs)
+    return [
+        (claim, _judge(claim, evidence.view(column), cpu_seconds))
+        for claim in claims
+        for column in (COLUMNS if claim.by_column else ("",))
+    ]
 
 
-def _judge(claim: Claim, evidence: Evidence) -> Finding:
+def _judge(claim: Claim, evidence: Evidence, cpu_seconds: Callable[[Run], float | None]) -> Finding:
     try:
-        return claim.judge(evidence)
-    except MissingRunError:
-        return Finding(NOT_RUN)
+        parts = claim.judge(evidence)
+    except NotJudgedError as why:
+        return Finding(NOT_JUDGED, str(why), evidence.column, _setting(evidence))
+    statuses = [part.status for part in parts]
+    status = FAILS if FAILS in statuses else UNDECIDED if UNDECIDED in statuses else HOLDS
+    finding = Finding(
+        status, "; ".join(map(str, parts)), evidence.column, _setting(evidence), min(part.n for part in parts)
+    )
+    factor = max(part.factor for part in parts)
+    if status != UNDECIDED or not math.isfinite(factor):
+        return finding
+    seconds = [cpu_seconds(run) for run in evidence.used.values()]
+    known = [value for value in seconds if value is not None]
+    hours = factor * sum(known) / 3600 if len(known) == len(seconds) else None
+    trials = max(run.n_trials for run in evidence.used.values())
+    return replace(finding, trials_needed=math.ceil(factor * trials), cpu_hours=hours)
 
 
-def make_finding(is_true: bool, ours: str) -> Finding:
-    """A judgement with our figures."""
-    return Finding(HOLDS if is_true else FAILS, ours)
+def _setting(evidence: Evidence) -> str:
+    """The methods behind a finding; of a column only NAPPING's."""
+    settings = [setting_of(run.spec) for (_, _, kind), run in evidence.used.items() if kind in COLUMNS] or [
+        setting_of(run.spec) for run in evidence.used.values()
+    ]
+    return ", ".join(dict.fromkeys(settings))
 
 
-def describe_mean(interval: Interval | None, values: Floats, digits: int = 2) -> str:
-    """A mean and its interval."""
-    if interval is None:
-        return f"{values.mean():.{digits}f} (one trial: no interval)"
-    return f"{interval.value:.{digits}f} ({interval.low:.{digits}f} to {interval.high:.{digits}f})"
+def outperforms(
+    domain: str, first: str, second: str, novelties: tuple[str, ...], margin: float = 0.0
+) -> Callable[[Evidence], Sequence[Part]]:
+    """One agent with NAPPING ends above the other by more than a margin, in each of these novelties ("": over all)."""
 
-
-def outperforms(domain: str, first: str, second: str, novelties: tuple[str, ...]) -> Callable[[Evidence], Finding]:
-    """One agent with NAPPING ends above the other, in each of these novelties ("": over all)."""
-
-    def judge_claim(evidence: Evidence) -> Finding:
-        parts, holds = [], True
-        for novelty in novelties:
-            difference = evidence.difference(domain, (first, "napping"), (second, "napping"), novelty)
-            interval = mean_interval(difference)
-            holds &= interval is not None and interval.low > 0
-            parts.append(f"{novelty or 'all'} {describe_mean(interval, difference)}")
-        return make_finding(holds, f"{first} minus {second}: " + "; ".join(parts))
+    def judge_claim(evidence: Evidence) -> Sequence[Part]:
+        return [
+            mean_part(
+                f"{first} minus {second}{f' on {novelty}' if novelty else ''}",
+                evidence.difference(domain, (first, "napping"), (second, "napping"), novelty),
+                low=margin,
+            )
+            for novelty in novelties
+        ]
 
     return judge_claim
+
+
+def shares_of_trials(rows: pl.DataFrame, least: float) -> Floats:
+    """Whether each trial reaches a return in each episode after the novelty, (trials, episodes)."""
+    post = rows.filter(pl.col("episode") >= 0)
+    n = post["trial"].n_unique()
+    return np.asarray(post["return"].to_numpy() >= least, np.float64).reshape(n, -1)

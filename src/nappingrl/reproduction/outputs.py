@@ -1,7 +1,8 @@
 """What an evaluation leaves behind: figures, a page per domain, the table of claims, pass rates."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,13 @@ from nappingrl.report.page.rules import why_no_rules
 from nappingrl.report.pass_rates import has_rates, measure_gains, measure_rates, rates_json, rates_markdown
 from nappingrl.report.runs import Run
 from nappingrl.reproduction import claims
+from nappingrl.reproduction.columns import COLUMNS
 from nappingrl.reproduction.evaluation import PAPER, PaperSetup
-from nappingrl.reproduction.judging import judge
+from nappingrl.reproduction.judging import FAILS, HOLDS, NOT_JUDGED, UNDECIDED, judge
+from nappingrl.reproduction.times import read_times
 from nappingrl.trials.store import make_folder, write_output
 
+VERDICTS = (HOLDS, FAILS, UNDECIDED, NOT_JUDGED)
 CommandFor = Callable[[Sequence[Path], Path, str], str]
 """Gives the command that reports on runs into a folder with a statistic."""
 
@@ -82,11 +86,14 @@ def write_pages(runs: Sequence[Run], out: Path, command_for: CommandFor | None =
     return files
 
 
+CLAIMS_HEAD = ("claim", "criterion", "setting", "trials", "estimate (95 % interval)", "verdict")
+
+
 def judge_claims(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """Every claim of the paper with its finding, as plain values."""
+    """Every claim of the paper with its finding in each column, as plain values."""
     return [
         {"domain": claim.domain, "text": claim.text, "criterion": claim.criterion, **asdict(finding)}
-        for claim, finding in judge(claims.CLAIMS, runs)
+        for claim, finding in judge(claims.CLAIMS, runs, _cpu_seconds)
     ]
 
 
@@ -94,10 +101,51 @@ def write_claims(runs: Sequence[Run], out: Path) -> list[dict[str, Any]]:
     """Judge the claims and write them as claims.json and claims.md."""
     judged = judge_claims(runs)
     write_output(out / "claims.json", f"{json.dumps(judged, indent=2)}\n".encode())
-    lines = ["| claim | ours | status |", "|---|---|---|"]
-    lines += [f"| {entry['domain']}: {entry['text']} | {entry['ours']} | {entry['status']} |" for entry in judged]
-    write_output(out / "claims.md", "\n".join([*lines, ""]).encode())
+    write_output(out / "claims.md", claims_markdown(judged).encode())
     return judged
+
+
+def claims_markdown(judged: Sequence[Mapping[str, Any]]) -> str:
+    """The verdicts counted by column, then every claim."""
+    lines = [*_markdown(count_verdicts(judged)), "", *_markdown([CLAIMS_HEAD, *(_cells(entry) for entry in judged)])]
+    return "\n".join([*lines, ""])
+
+
+def count_verdicts(judged: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """How many claims of each column have each verdict, as a table with a head."""
+    counts = Counter((entry["column"], entry["status"]) for entry in judged)
+    columns = {"": "not about NAPPING"} | {name: name for name in COLUMNS}
+    rows = [(title, *(str(counts[name, verdict]) for verdict in VERDICTS)) for name, title in columns.items()]
+    return [("column", *VERDICTS), *rows]
+
+
+def describe_verdict(entry: Mapping[str, Any]) -> str:
+    """The verdict, and for an undecided claim what would decide it."""
+    if entry["status"] != UNDECIDED:
+        return str(entry["status"])
+    if entry["trials_needed"] is None:
+        return f"{UNDECIDED}: no number of trials would decide it at this estimate"
+    hours = "" if entry["cpu_hours"] is None else f", {entry['cpu_hours']:.2g} CPU-hours"
+    return f"{UNDECIDED}: needs about {entry['trials_needed']} trials{hours}"
+
+
+def _cells(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    column = f"{entry['column']}: " if entry["column"] else ""
+    return (
+        f"{entry['domain']}: {entry['text']}", entry["criterion"], f"{column}{entry['setting'] or '-'}",
+        str(entry["n"] or "-"), entry["ours"], describe_verdict(entry),
+    )  # fmt: skip
+
+
+def _markdown(table: Sequence[Sequence[str]]) -> list[str]:
+    head, *rows = table
+    return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)]
+
+
+def _cpu_seconds(run: Run) -> float | None:
+    """What the run took, if it is one of `napping paper`."""
+    times = {} if run.path is None else read_times(run.path.parent)
+    return times[run.path.name].cpu if run.path is not None and run.path.name in times else None
 
 
 def write_pass_rates(runs: Sequence[Run], out: Path) -> dict[str, Any]:

@@ -16,9 +16,12 @@ from nappingrl.methods.napping.principles import Principles
 from nappingrl.methods.napping.rules import RULES
 from nappingrl.methods.napping.space import SPACES, Space
 from nappingrl.methods.napping.store import PrincipleTable
+from nappingrl.methods.threshold import Calibration
 from nappingrl.snapshot import Expected, unflatten
-from nappingrl.types import Actions, Decision, Flags, Keys, Observations, Rows, Transition
+from nappingrl.types import Actions, Decision, Flags, Floats, Keys, Observations, Rows, Transition, arrays_of
 
+FALSE_RATE = 0.05
+"""Share of the agent's own steps before the novelty that a calibrated threshold lets fail."""
 _STREAMS = Annotated[NDArray[np.uint64], Expected(("n", 2))]
 
 
@@ -44,6 +47,12 @@ class Napping(Method):
             "any",
             "sites among which the nearest is searched: all (the paper), or those with the same wanted action",
             ("any", "same-key"),
+        ),
+        "threshold": Option(
+            "score",
+            "below what a score fails: the score's own threshold, or one calibrated on the agent's own actions before "
+            "the novelty, as in napping-ucb",
+            ("score", "auto"),
         ),
         "layer": Option(
             None,
@@ -73,6 +82,7 @@ class Napping(Method):
             n, n_choices, self._space.dim, self.option("rule"), self._space.situation_dim, is_same_key,
             max_regions,
         )  # fmt: skip
+        self.calibration = Calibration(n, self.score, FALSE_RATE) if self.option("threshold") == "auto" else None
         self._regions = np.full(n, -1)
         self._chosen = np.zeros(n, np.int64)  # numbers of local candidates
         sizes = {"dim": self._space.dim, "n_actions": n_choices, "situation_dim": self._space.situation_dim}
@@ -84,11 +94,15 @@ class Napping(Method):
         """Forget all principles of these rows."""
         self.principles.start(rows, keys)
         self.contexts.start(rows)
+        if self.calibration is not None:
+            self.calibration.start(rows)
 
     def on_context_change(self, rows: Rows, contexts: Rows) -> None:
         """Store the principles of the old context and recall those of the new one, if it is known."""
         self._regions[rows] = -1
         for row, context in zip(rows.tolist(), contexts.tolist(), strict=True):
+            if self.calibration is not None and self.contexts.current[row] == 0:
+                self.calibration.calibrate(row)
             self.contexts.enter(row, context)
 
     def _put_back(self, row: int, table: Learned) -> None:
@@ -119,11 +133,12 @@ class Napping(Method):
 
     def learn(self, rows: Rows, transition: Transition, detected: Flags) -> None:
         """Algorithm 2, for the rows where the novelty was detected."""
+        self._calibrate(rows, transition)
         if not detected.any():
             return
         t, at = transition, slice(None) if detected.all() else detected
         observations = take(t.observations, at)
-        scores = self.scores_of(t, at)
+        scores = self.scores_of(rows, t, at)
         rows, wanted, executed = rows[at], t.decision.actions[at], t.actions[at]
         if self.local is not None:
             executed = self.local.number_of(wanted, executed, self._chosen[rows])
@@ -135,11 +150,28 @@ class Napping(Method):
             executed,
             self._regions[rows],
             scores,
-            self.score.threshold,
+            self._thresholds(rows, scores),
             self.score.suprema(observations),
             self._space.situations(observations),
         )
         self._regions[renumbered] = -1
+
+    def end_episode(self, rows: Rows) -> None:
+        """A calibration leaves out the last episodes before an alarm."""
+        if self.calibration is not None:
+            self.calibration.end_episode(rows, self.contexts.current[rows] == 0)
+
+    def _calibrate(self, rows: Rows, transition: Transition) -> None:
+        """Watch what the agent's own actions score in the original context."""
+        is_original = self.contexts.current[rows] == 0
+        if self.calibration is not None and is_original.any():
+            self.calibration.record(rows[is_original], self.scores_of(rows, transition, is_original))
+
+    def _thresholds(self, rows: Rows, scores: Floats) -> float | Floats:
+        if self.calibration is None:
+            return self.score.threshold
+        self.calibration.measure(rows, scores)
+        return self.calibration.threshold(rows)
 
     def status(self, row: int) -> str:
         """Whether any action has failed: until then all principles keep the agent's own action."""
@@ -164,7 +196,9 @@ class Napping(Method):
     def state(self) -> dict[str, NDArray[Any]]:
         """Contexts, random streams, and the principles of every context of every trial."""
         streams = [self.principles.stream(row) for row in range(self.n)]
-        return self.contexts.state() | {"streams": np.array(streams, np.uint64)}
+        own = {} if self.calibration is None else arrays_of(self.calibration)
+        scores = {f"calibration.{name}": array for name, array in own.items()}
+        return self.contexts.state() | {"streams": np.array(streams, np.uint64)} | scores
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Go on where `state` was taken."""
@@ -172,6 +206,8 @@ class Napping(Method):
         streams = unflatten(_STREAMS, state, "streams", {"n": self.n})
         for row, (key, draws) in enumerate(streams.tolist()):
             self.principles.restore(row, self.principles.table(row), (key, draws))
+        if self.calibration is not None:
+            self.calibration.restore(state, "calibration.")
 
     def regions(self, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Principles held, and open ones."""

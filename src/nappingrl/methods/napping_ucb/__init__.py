@@ -1,9 +1,9 @@
 """NAPPING-UCB: NAPPING with a calibrated threshold, mean scores and upper confidence bounds.
 
 It differs from the paper's method in five ways. The threshold is calibrated on the agent's scores before the novelty
-(`threshold.py`). An action is judged by its mean score in a cell, not by its best or last one. Cells share what they
-learn. Candidates are tried in the agent's order of preference, then by an upper confidence bound. The agent's own
-action is kept unless another one is better by more than noise (`cells.py`).
+(`methods/threshold.py`). An action is judged by its mean score in a cell, not by its best or last one. Cells share
+what they learn. Candidates are tried in the agent's order of preference, then by an upper confidence bound. The
+agent's own action is kept unless another one is better by more than noise (`cells.py`).
 """
 
 from collections.abc import Mapping
@@ -16,11 +16,11 @@ from nappingrl.agents.base import Agent
 from nappingrl.agents.observations import take
 from nappingrl.methods.base import Method, MethodInfo, Option
 from nappingrl.methods.contexts import ContextMemory
-from nappingrl.methods.napping import Napping
+from nappingrl.methods.napping import FALSE_RATE, Napping
 from nappingrl.methods.napping.space import Space
 from nappingrl.methods.napping_ucb.cells import Cells
 from nappingrl.methods.napping_ucb.store import CellTable
-from nappingrl.methods.napping_ucb.threshold import Calibration
+from nappingrl.methods.threshold import Calibration
 from nappingrl.rng import Streams
 from nappingrl.snapshot import restore_arrays
 from nappingrl.types import Actions, Decision, Flags, Keys, Observations, Rows, Transition, arrays_of
@@ -35,7 +35,7 @@ class NappingUcb(Method):
     options: ClassVar[Mapping[str, Option]] = {
         "space": Napping.options["space"],
         "false_rate": Option(
-            0.05,
+            FALSE_RATE,
             "greatest share of steps at which the agent's own action counts as failing before the novelty",
             high=0.5,
         ),
@@ -100,7 +100,7 @@ class NappingUcb(Method):
     def learn(self, rows: Rows, transition: Transition, detected: Flags) -> None:
         """Before the novelty watch what the agent scores, after it learn what each action scores."""
         super().learn(rows, transition, detected)
-        t, scores = transition, self.scores_of(transition)
+        t, scores = transition, self.scores_of(rows, transition)
         known = self.contexts.current[rows] == 0
         if known.any():
             self.calibration.record(rows[known], scores[known])

@@ -1,0 +1,62 @@
+"""How long the stages of an evaluation take: measured, and estimated for those that have not run yet."""
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import msgspec
+
+from nappingrl.errors import BadRunError
+from nappingrl.trials.store import make_folder, write_output
+
+TIMES = "times.json"
+"""File beside the runs: how long each took."""
+SECONDS_PER_COST = 0.002
+"""CPU seconds of an episode of cost 1 where nothing was measured yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """How long a run took, over all calls."""
+
+    wall: float = 0.0
+    """Seconds from start to end."""
+    cpu: float = 0.0
+    """CPU seconds of all its processes."""
+
+
+@contextmanager
+def timed(run: Path) -> Iterator[None]:
+    """Add the time spent inside to that of the run, even if it is stopped."""
+    wall, cpu = time.perf_counter(), _cpu()
+    try:
+        yield
+    finally:
+        times = read_times(run.parent)
+        before = times.get(run.name, Times())
+        spent = time.perf_counter() - wall, _cpu() - cpu
+        times[run.name] = Times(round(before.wall + spent[0], 1), round(before.cpu + spent[1], 1))
+        make_folder(run.parent)
+        content = json.dumps({name: asdict(of_run) for name, of_run in times.items()}, indent=2)
+        write_output(run.parent / TIMES, f"{content}\n".encode())
+
+
+def read_times(runs: Path) -> dict[str, Times]:
+    """How long each run in a folder took."""
+    file = runs / TIMES
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=dict[str, Times])
+    except FileNotFoundError:
+        return {}
+    except msgspec.MsgspecError as error:
+        raise BadRunError(f"{file} cannot be read ({error}); delete it: only times are lost") from error
+
+
+def _cpu() -> float:
+    """CPU seconds of this process and of its workers that have ended."""
+    spent = os.times()
+    return spent.user + spent.system + spent.children_user + spent.children_system

@@ -111,7 +111,6 @@ def test_a_learned_value_is_not_saved(tmp_path: Path) -> None:
 
 
 def test_a_calibrated_threshold_for_napping() -> None:
-    """With the reward as a score nothing ever varies, so nothing fails; a score that varies has its quantile."""
     runs = {
         threshold: nappingrl.run(
             "cartpole",
@@ -129,6 +128,7 @@ def test_a_calibrated_threshold_for_napping() -> None:
     assert not runs["auto"].rows["return"].equals(runs["score"].rows["return"])
 
 
+@pytest.mark.filterwarnings("ignore::nappingrl.AdaptationWarning")
 def test_a_saved_agent_keeps_its_calibration(tmp_path: Path) -> None:
     agent = NappingAgent("ppo", domain="cartpole", method="napping", threshold="auto")
     env = agent.wrap(gymnasium.make("nappingrl/CartPole-v0"))

@@ -25,7 +25,7 @@ def test_list_names_everything(napping: Napping) -> None:
 
 def test_list_json(napping: Napping) -> None:
     found = last_json(napping("list", "--json"))
-    assert set(found) == {"domains", "methods", "rules", "spaces", "detectors", "terms", "wrappers"}
+    assert set(found) == {"domains", "methods", "rules", "scores", "spaces", "detectors", "terms", "wrappers"}
     assert "flatten" in found["wrappers"]
     assert {"obs-remap", "action-delay"} <= set(found["terms"])
     assert found["domains"]["cartpole"].pop("parameters") == dict(CartPole.spec.parameters)
@@ -36,7 +36,8 @@ def test_list_json(napping: Napping) -> None:
     assert list(found["methods"]) == methods.names()
     keys = {"title", "role", "origin", "about", "options"}
     assert all(set(entry) == keys and entry["about"] for entry in found["methods"].values())
-    assert set(found["methods"]["napping"]["options"]) == {"rule", "space", "choice", "search", "layer", "max_regions"}
+    options = {"rule", "space", "choice", "search", "threshold", "layer", "max_regions"}
+    assert set(found["methods"]["napping"]["options"]) == options
     assert "preference" in found["methods"]["napping"]["options"]["choice"]
     assert found["methods"]["frozen"]["options"] == found["methods"]["random"]["options"] == {}
     assert set(found["methods"]["replay-success"]["options"]) == {"epsilon"}

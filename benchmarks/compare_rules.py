@@ -1,6 +1,7 @@
 """Every rule, space and score on the same draws: prints the tables of docs/results.md.
 
 python benchmarks/compare_rules.py cartpole --trials 300 --seed 11
+python benchmarks/compare_rules.py cartpole --scores-of-every-domain --trials 100 --seed 11
 """
 
 import argparse
@@ -12,6 +13,7 @@ from nappingrl.agents import load, zoo_names
 from nappingrl.domains import find_domain
 from nappingrl.methods.napping.rules import RULES
 from nappingrl.methods.napping.space import SPACES
+from nappingrl.methods.scores import GENERAL_SCORES
 from nappingrl.registry import domains
 from nappingrl.report.runs import read_run
 from nappingrl.report.summary import Summary
@@ -33,11 +35,21 @@ def settings(domain: DomainSpec) -> Iterator[dict[str, Any]]:
             yield {"method": "napping", "score": score}
 
 
+def general_settings() -> Iterator[dict[str, Any]]:
+    """Frozen; the defaults, also with a calibrated threshold; every score that all domains have."""
+    yield {"method": "frozen"}
+    yield {"method": "napping"}
+    yield {"method": "napping", "options": {"threshold": "auto"}}
+    for score in GENERAL_SCORES:
+        yield {"method": "napping", "score": score}
+
+
 def row(summary: Summary, spec: RunSpec) -> str:
     """One line of the table."""
     reached = [i for i, value in enumerate(summary.median) if value >= 200.0]
     first = str(reached[0]) if reached else "never"
     what = "-" if spec.method != "napping" else f"{spec.options['rule']}, {spec.options['space']}, {spec.score}"
+    what += ", threshold auto" if spec.options.get("threshold") == "auto" else ""
     digits = table_digits(summary.return_range)
     cells = [
         spec.agent,
@@ -58,6 +70,8 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=300)
     parser.add_argument("--seed", type=int, default=11)
     parser.add_argument("--novelty", default="")
+    parser.add_argument("--agents", nargs="+", help="default: all shipped agents of the domain")
+    parser.add_argument("--scores-of-every-domain", action="store_true", help="compare those instead of rules")
     parser.add_argument("--out", type=Path, default=Path("runs/compare"))
     arguments = parser.parse_args()
     domain: DomainSpec = find_domain(arguments.domain)
@@ -65,8 +79,9 @@ def main() -> None:
     head += ["median 200 at"] if arguments.domain == "cartpole" else []
     head.append("regions")
     print("| " + " | ".join(head) + " |\n|" + "---|" * len(head), flush=True)
-    names = zoo_names(arguments.domain)
-    wanted = [(name, setting) for name in names for setting in settings(domain)]
+    names = arguments.agents or zoo_names(arguments.domain)
+    compared = list(general_settings() if arguments.scores_of_every_domain else settings(domain))
+    wanted = [(name, setting) for name in names for setting in compared]
     for name, setting in [*wanted, (names[0], {"method": "oracle"})]:
         spec = RunSpec(
             arguments.domain,

@@ -86,7 +86,8 @@ def test_from_nothing_to_figures_pages_and_claims(small: Path, capsys: pytest.Ca
     assert "| column | holds | does not hold | undecided | not judged |" in table
     printed = RunFolder.open(small / "runs" / "mountaincar-dqn-napping-printed").manifest.spec
     assert (printed["score"], printed["options"]) == ("reward", {"rule": "printed", "space": "embedding"})
-    assert "napping (score reward, rule=printed, space=embedding)" in (small / "mountaincar" / "report.html").read_text("utf-8")
+    page = (small / "mountaincar" / "report.html").read_text("utf-8")
+    assert "napping (score reward, rule=printed, space=embedding)" in page
     before = {part: part.stat().st_mtime_ns for part in small.rglob("*.parquet")}
     left, mine = (small / "figures" / name for name in ("map.png.123-0123abcd.tmp", "mine.tmp"))
     left.touch()

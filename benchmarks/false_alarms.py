@@ -28,7 +28,7 @@ from nappingrl.trials.spec import RunSpec
 from nappingrl.types import Decision, DomainSpec, Observations, Rows, Transition
 
 Array = NDArray[Any]
-UNCHANGED, CAUSES = "none", ("", "surprise", "drift", "start", "exchange")
+UNCHANGED, CAUSES = "none", ("", "surprise", "drift", "start", "exchange", "contradiction", "strangeness")
 
 
 class ScriptedPolicy(Agent):

@@ -204,6 +204,10 @@ class Method:
         """Where what it does is established by other evidence than returns, so that it may act at once."""
         return np.zeros(len(rows), np.bool_)
 
+    def try_out(self, row: int) -> bool:
+        """An episode begins in which little is left to lose: do something unproven in it; False: nothing to try."""
+        return False
+
     def forecast(self, row: int) -> Forecast | None:
         """What it expects to earn in the next episode; None: it cannot tell."""
         return None

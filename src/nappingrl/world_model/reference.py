@@ -1,7 +1,8 @@
 """The reference: how the world moved before the change, a model in each mode with enough steps.
 
 `misfits` says how badly residuals in the home mode fit: the negative logarithm of a Cauchy density, up to a constant,
-summed over the observations. `residuals` judges steps in every mode, for detection.
+summed over the observations. `residuals` judges steps in every mode, for detection; so does `strangeness`, which makes
+no allowance for unusual states.
 """
 
 from typing import NamedTuple
@@ -70,6 +71,8 @@ class Judged(NamedTuple):
     states: Matrix
     errors: Matrix
     """(m, d) of the home mode's predictions; 0 in other modes."""
+    strangeness: Floats
+    """(m,) NaN where a step is not judged."""
 
 
 class Reference:
@@ -90,7 +93,7 @@ class Reference:
         n_needed = _n_needed(int(self.is_modelled.sum()), encoding)
         self._models: list[LocalModel | None] = []
         residuals, modes = np.zeros((transitions.n, d)), np.full(transitions.n, -1)
-        errors = np.zeros((transitions.n, d))
+        errors, strangeness = np.zeros((transitions.n, d)), np.full(transitions.n, np.nan)
         usable = self._is_unclipped(transitions.next_states)
         for mode in self._modes:
             where = np.flatnonzero(mode.keeps(transitions) & usable)
@@ -103,6 +106,7 @@ class Reference:
             modes[where] = len(self._models) - 1
             at = where[:, None], model.features.entries
             residuals[at] = _in_usual_ones(model, held_out, transitions.at(where))
+            strangeness[where] = _strangeness(model, held_out.errors, transitions.actions[where])
             if mode is self.home:
                 errors[at] = held_out.errors
                 self._prepare_costs(transitions.at(where), model, held_out)
@@ -110,9 +114,11 @@ class Reference:
         found, is_judged = self.residuals(transitions.at(last))
         residuals[last[is_judged]], modes[last[is_judged]] = found[is_judged], len(self._modes)
         self.held_out: Judged | None = Judged(
-            residuals, modes, transitions.actions, transitions.episodes, transitions.states, errors
+            residuals, modes, transitions.actions, transitions.episodes, transitions.states, errors, strangeness
         )
         """Until it is no longer needed."""
+        self.usual_strangeness, self.high_strangeness = _mean_and_high(strangeness[~np.isnan(strangeness)])
+        """Mean strangeness of a held-out step, and what few stretches of them exceed."""
         n_steps = np.bincount(modes[modes >= 0], minlength=len(self._modes))
         self.main = int(n_steps[: len(self._modes)].argmax())
         """The mode with the most steps."""
@@ -152,11 +158,8 @@ class Reference:
         self.tolerance = np.exp(np.log(self.tolerances(kept.states)).mean(axis=0))
         """(d,) on average."""
         misfits = self.misfits(errors, kept.states)
-        self.usual_misfit = float(misfits.mean())
-        """Mean misfit of a held-out step."""
-        means = [chunk.mean() for chunk in np.array_split(misfits, max(1, len(misfits) // CHUNK))]
-        self.high_misfit = float(np.quantile(means, 0.98))
-        """Mean misfit that few stretches of the reference exceed."""
+        self.usual_misfit, self.high_misfit = _mean_and_high(misfits)
+        """Mean misfit of a held-out step, and what few stretches of the reference exceed."""
 
     def _standardised(self, states: Matrix) -> Matrix:
         return np.asarray(((states - self.centre) / self.scale)[:, self.is_modelled])
@@ -286,6 +289,29 @@ class Reference:
                 out[where[:, None], model.features.entries] = found
                 is_judged[where] = True
         return out, is_judged
+
+    def strangeness(self, steps: Transitions) -> Floats:
+        """(m,) nats per observation by which steps of any modelled mode miss their predictions; NaN: not judged."""
+        out, usable = np.full(steps.n, np.nan), self._is_unclipped(steps.next_states)
+        for mode, model in zip(self._modes, self._models, strict=True):
+            where = np.flatnonzero(usable & mode.keeps(steps))
+            if model is not None and len(where):
+                at = steps.at(where)
+                change = (at.next_states - at.states)[:, model.features.entries]
+                errors = change - design(model.features, at.states, at.actions) @ model.weights
+                out[where] = _strangeness(model, errors, at.actions)
+        return out
+
+
+def _mean_and_high(values: Floats) -> tuple[float, float]:
+    """The mean of the values of successive steps, and the mean that few stretches exceed."""
+    means = [chunk.mean() for chunk in np.array_split(values, max(1, len(values) // CHUNK))]
+    return float(values.mean()), float(np.quantile(means, 0.98))
+
+
+def _strangeness(model: LocalModel, errors: Matrix, actions: Matrix) -> Floats:
+    rows = actions.argmax(axis=1) if model.features.n_actions else np.zeros(len(actions), np.int64)
+    return np.asarray(np.minimum(np.log1p((errors / model.noise[rows]) ** 2), MAX_MISFIT).mean(axis=1))
 
 
 def _n_needed(n_entries: int, encoding: ActionEncoding) -> int:

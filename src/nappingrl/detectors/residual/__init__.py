@@ -1,9 +1,10 @@
 """Novelty by one-step prediction: steps no longer lead where a model of the original world predicts.
 
 The model, a `Reference`, is fitted to the episodes before the novelty, which the adaptation stores for detector and
-methods. Four tests raise an alarm, each calibrated on those episodes as models predict them that were not fitted to
+methods. Five tests raise an alarm, each calibrated on those episodes as models predict them that were not fitted to
 them: `Surprise` judges the largest residuals among the latest steps, `Drift` compares whole episodes, `Exchange` looks
-for actions that act as others did, and `Starts` at initial observations. A fifth, `Contradictions`, needs no model: it
+for actions that act as others did, `Starts` at initial observations, and `Strangeness` at whole episodes in states that
+the others excuse. A sixth, `Contradictions`, needs no model: it
 watches worlds in which outcomes always repeated. `Recognition` tells which context the trial is in after an alarm, and
 when the original one is back.
 """
@@ -24,6 +25,7 @@ from nappingrl.detectors.residual.drift import Drift
 from nappingrl.detectors.residual.exchange import BLOCK, Exchange
 from nappingrl.detectors.residual.recognition import Recognition
 from nappingrl.detectors.residual.starts import Starts
+from nappingrl.detectors.residual.strangeness import Strangeness
 from nappingrl.detectors.residual.surprise import Surprise
 from nappingrl.errors import BadSpecError
 from nappingrl.snapshot import MAX_EPISODE, Expected, restore_arrays
@@ -34,7 +36,7 @@ from nappingrl.world_model.transitions import Transitions
 
 __all__ = ["Residual", "ResidualConfig"]
 
-SURPRISE, DRIFT, STARTS, EXCHANGE, CONTRADICTION = 1, 2, 3, 4, 5
+SURPRISE, DRIFT, STARTS, EXCHANGE, CONTRADICTION, STRANGENESS = 1, 2, 3, 4, 5, 6
 
 
 class Residual(Detector):
@@ -44,7 +46,7 @@ class Residual(Detector):
     uses_memory = True
     saved: ClassVar[Mapping[str, Expected]] = {
         **Detector.saved, "_first_episode": Expected(low=-MAX_EPISODE, high=MAX_EPISODE),
-        "_episode": Expected(low=-MAX_EPISODE, high=MAX_EPISODE), "_cause": Expected(low=0, high=CONTRADICTION),
+        "_episode": Expected(low=-MAX_EPISODE, high=MAX_EPISODE), "_cause": Expected(low=0, high=STRANGENESS),
     }  # fmt: skip
 
     def __init__(self, n: int, domain: DomainSpec, config: ResidualConfig | None = None) -> None:
@@ -62,6 +64,7 @@ class Residual(Detector):
         self.drift = Drift(n, d, size, self.config)
         self.starts = Starts(n, d, self.config)
         self.exchange = Exchange(n, d, self.memory.encoding, self.config)
+        self.strangeness = Strangeness(n, self.config)
         self.contradictions = Contradictions(n)
         self.recognition = Recognition(n, self.memory.encoding, self.config)
         self.blame = Blame(n, domain)
@@ -221,6 +224,7 @@ class Residual(Detector):
         if len(calibrated):
             is_drift = self.drift.end_episode(calibrated) & (self.context[calibrated] == 0)
             self._raise_drift(calibrated[is_drift], self.drift.evidence(calibrated[is_drift]))
+            self._judge_strangeness(calibrated)
         self._return_after_episodes(rows[before > 0])
         self._episode[rows] = next_episodes
         first, n_episodes = self._first_episode[rows], self.config.n_calibration_episodes
@@ -233,12 +237,31 @@ class Residual(Detector):
             self.memory.end_episode(rows)
         self._forget_episode(rows)
 
+    def _judge_strangeness(self, rows: Rows) -> None:
+        """Look at the episodes that are over as wholes."""
+        for row in rows.tolist():
+            reference, current = self.memory.reference(row), self.memory.current(row)
+            if reference is not None and current.n:
+                steps = current.at(current.episodes == current.episodes[-1])
+                self.strangeness.end_episode(row, reference.strangeness(steps))
+        is_alarm = (self.context[rows] == 0) & self.strangeness.is_alarm(rows)
+        for row in rows[is_alarm].tolist():
+            self.blame.add(np.array([row]), self._mean_sizes(row))
+        self._raise(rows, is_alarm, STRANGENESS)
+
+    def _mean_sizes(self, row: int) -> NDArray[np.float64]:
+        """(1, d) mean sizes of the residuals of the latest steps."""
+        reference = self.memory.reference(row)
+        assert reference is not None
+        return np.abs(reference.residuals(self.memory.current(row))[0]).mean(axis=0, keepdims=True)
+
     def _return_after_episodes(self, rows: Rows) -> None:
-        """Alarms by drift or by starts end when a whole episode is as usual."""
+        """Alarms by drift, starts or strangeness end when a whole episode is as usual."""
         is_calm = self.surprise.is_calm(rows)
         by_drift = (self._cause[rows] == DRIFT) & self.drift.is_usual(rows)
         by_starts = (self._cause[rows] == STARTS) & self.starts.is_usual(rows)
-        for row in rows[is_calm & (by_drift | by_starts)].tolist():
+        by_strangeness = (self._cause[rows] == STRANGENESS) & self.strangeness.is_usual(rows)
+        for row in rows[is_calm & (by_drift | by_starts | by_strangeness)].tolist():
             transitions = self.memory.current(row)
             self._come_back(row, int((transitions.episodes == transitions.episodes[-1]).sum()))
 
@@ -253,6 +276,7 @@ class Residual(Detector):
         self.recognition.calibrate(row, reference.held_out)
         self.exchange.calibrate(row, reference, reference.held_out)
         self.drift.calibrate(row, reference.held_out, reference.main)
+        self.strangeness.calibrate(row, reference.held_out)
         reference.held_out = None
         before = self.memory.before(row)
         self.starts.calibrate(row, before.states[first_steps(before)], before.states)
@@ -296,12 +320,13 @@ class Residual(Detector):
         """Which observations changed, the most surprising first, and after which action."""
         return self.blame.explain(row)
 
-    def _parts(self) -> dict[str, Surprise | Drift | Exchange | Starts | Contradictions | Blame]:
+    def _parts(self) -> dict[str, Surprise | Drift | Exchange | Starts | Strangeness | Contradictions | Blame]:
         return {
             "surprise": self.surprise,
             "drift": self.drift,
             "exchange": self.exchange,
             "starts": self.starts,
+            "strangeness": self.strangeness,
             "contradictions": self.contradictions,
             "blame": self.blame,
         }

@@ -108,6 +108,9 @@ class Auto(Method):
 
     def _choose(self, row: int) -> None:
         e, offers, arbiter = self._episodes, self._offers(row), self._arbiter(row)
+        if self._default and arbiter.may_try_out(offers) and self._methods[self._default - 1].try_out(row):
+            e.player[row], e.credited[row] = self._default, MIXED
+            return
         number = arbiter.choose(offers)
         e.credited[row] = number
         default = self._default if not arbiter.players[self._default].wait else AGENT
@@ -228,7 +231,8 @@ class Auto(Method):
     def _acting(self, row: int) -> Method | None:
         """The candidate whose actions are executed; None: the frozen agent's."""
         number = int(self._episodes.player[row])
-        if number == AGENT or (number == self._default and not self.is_certain(np.array([row]))[0]):
+        is_trying = number == self._default and self._episodes.credited[row] == MIXED
+        if number == AGENT or (number == self._default and not is_trying and not self.is_certain(np.array([row]))[0]):
             return None
         return self._methods[number - 1]
 

@@ -138,6 +138,12 @@ class Arbiter:
         self.reason = self._explain(offers) if self.is_hurt(base) else UNHURT
         return base
 
+    def may_try_out(self, offers: list[Offer]) -> bool:
+        """Whether the frozen agent would play although little is left to lose, and no other player is known to help."""
+        agent = self.players[AGENT]
+        is_helped = any(self.players[o.number].mean > agent.mean or self._is_trusted(o, AGENT) for o in offers)
+        return self.base(offers) == AGENT and self._is_severe(AGENT) and not is_helped
+
     def base(self, offers: list[Offer]) -> int:
         """The frozen agent, or a certain candidate unless the frozen agent has earned more."""
         agent = self.players[AGENT]

@@ -122,13 +122,24 @@ class Reground(Method):
 
     def _learn(self, row: int, is_end: bool) -> None:
         trial = self.trials[row]
-        if trial.step_is_due(is_end):
+        is_due, is_experiment = trial.step_is_due(is_end), trial.experiment is not None
+        if is_due or is_experiment:
             reference = self._memory.reference(row)
-            if reference is None:
+            if reference is not None and is_experiment:
+                trial.watch_experiment(reference, self._memory.current(row), is_end)
+            elif reference is None:
                 trial.why_not = self._memory.why_not(row)
             else:
                 trial.search(reference, self._memory.current(row))
         self._is_translated[row] = trial.is_translated
+
+    @override
+    def try_out(self, row: int) -> bool:
+        """Translate by an exchange of actions that the steps so far do not speak for, if there is one left."""
+        trial, reference = self.trials[row], self._memory.reference(row)
+        is_new = reference is not None and trial.begin_experiment(reference, self._memory.current(row))
+        self._is_translated[row] = trial.is_translated
+        return is_new
 
     @override
     def on_context_change(self, rows: Rows, contexts: Rows) -> None:
@@ -145,12 +156,16 @@ class Reground(Method):
     @override
     def discard_episode(self, rows: Rows) -> None:
         self.end_episode(rows)
+        for row in rows.tolist():
+            self.trials[row].experiment = None
+            self._is_translated[row] = self.trials[row].is_translated
 
     # ------------------------------------------------------------------------------------------------- telling
 
     @override
     def describe(self, row: int) -> str:
-        grounding = self.trials[row].grounding
+        trial = self.trials[row]
+        grounding = trial.grounding if trial.experiment is None else trial.experiment
         return "" if grounding is None else describe(grounding, self.domain)
 
     @override

@@ -9,13 +9,15 @@ from scipy.optimize import linear_sum_assignment
 
 from nappingrl.methods.reground.judge import PRICE_CHANGE, Judge, Matrix
 from nappingrl.methods.reground.maps import MAX_DELAY, ContinuousMap, DiscreteMap, Grounding
-from nappingrl.types import Floats
+from nappingrl.types import Floats, Rows
 
 N_SCREENED = 60
 """Steps by which the many are screened; the best few are judged by all."""
 N_KEPT = 6
 MAX_LISTED = 6
 """Discrete actions up to which all permutations are compared."""
+MAX_EXCHANGED = 32
+"""Discrete actions up to which exchanges of two are listed."""
 N_ESTIMATES = 3
 """Entries by whose residuals a shift or a scale is estimated."""
 MIN_STRENGTH = 1.0
@@ -165,6 +167,32 @@ class Candidates:
 
     def _delays(self, grounding: Grounding) -> list[Grounding]:
         return [replace(grounding, delay=delay) for delay in range(1 + MAX_DELAY) if delay != grounding.delay]
+
+
+def action_structures(grounding: Grounding) -> list[Grounding]:
+    """All groundings with other signs and places of action dimensions, or other permutations of discrete actions.
+
+    Of more than a few actions, those that differ little from the given one.
+    """
+    actions = grounding.actions
+    if isinstance(actions, ContinuousMap):
+        found: list[Grounding] = [replace(grounding, actions=each) for each in _structures(actions)]
+    else:
+        found = [replace(grounding, actions=DiscreteMap.of(each)) for each in _permutations(actions.acts_as)]
+    return [each for each in found if not each.is_same(grounding)]
+
+
+def _permutations(current: Rows) -> list[Rows]:
+    """Permutations of discrete actions: all of a few actions, else two actions exchanged; none of very many."""
+    n, found = len(current), []
+    if n <= MAX_LISTED:
+        return [np.array(each) for each in permutations(range(n))]
+    if n > MAX_EXCHANGED:
+        return []
+    for i, j in combinations(range(n), 2):
+        found.append(current.copy())
+        found[-1][[i, j]] = current[[j, i]]
+    return found
 
 
 def _structures(current: ContinuousMap) -> list[ContinuousMap]:

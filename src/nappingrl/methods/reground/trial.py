@@ -6,6 +6,15 @@ from typing import Annotated
 import numpy as np
 
 from nappingrl.methods.contexts import MAX_CONTEXTS
+from nappingrl.methods.reground.experiments import (
+    MAX_EXPERIMENTS,
+    MAX_SHARE,
+    N_STEPS,
+    checksum,
+    excess,
+    is_strange,
+    next_experiment,
+)
 from nappingrl.methods.reground.judge import Evidence, Judge, Matrix
 from nappingrl.methods.reground.maps import MAX_DELAY, ContinuousMap, DiscreteMap, Grounding, SensorMap
 from nappingrl.methods.reground.search import MIN_GAIN, Search
@@ -86,11 +95,17 @@ class TrialState:
     n_probed: Annotated[int, Expected(low=0)]
     tentative: GroundingState | None
     n_tentative: Annotated[int, Expected(low=0, high=N_PER_TRY)]
+    experiment: GroundingState | None
+    n_experiment: Annotated[int, Expected(low=0, high=N_STEPS)]
+    is_tested: bool
+    refuted: Annotated[list[int], Expected(low=0, high=2**32 - 1)]
 
     def check(self, sizes: Sizes) -> None:
         """Raise if what was saved is no trial's."""
         if (self.grounding is None) != (self.context == 0):
             raise ValueError("a grounding in the original context, or none in another")
+        if len(self.refuted) > MAX_EXPERIMENTS:
+            raise ValueError("more experiments than are made")
         if len(self.starts) > MAX_STARTS or len(self.probes) > N_PER_PROBE or len(self.others) > MAX_CONTEXTS:
             raise ValueError("more than is kept")
         if self.n_tentative and self.tentative is None:
@@ -123,6 +138,14 @@ class RegroundTrial:
     tentative: Grounding | None = None
     """Tried for the next `n_tentative` steps: it is not established."""
     n_tentative: int = 0
+    experiment: Grounding | None = None
+    """Tried since the beginning of this episode."""
+    n_experiment: int = 0
+    """For how many steps."""
+    is_tested: bool = False
+    """Whether the grounding in force has passed an experiment."""
+    refuted: list[int] = field(default_factory=list)
+    """Checksums of the groundings that have not."""
     others: dict[int, Grounding] = field(default_factory=dict)
     """What held in contexts that were left, in the order in which they were left."""
 
@@ -143,6 +166,8 @@ class RegroundTrial:
         """What is translated by now; None: nothing is."""
         if self.n_tentative:
             return self.tentative
+        if self.experiment is not None:
+            return self.experiment
         return self.grounding if self.has_grounding else None
 
     @property
@@ -168,7 +193,8 @@ class RegroundTrial:
         self.grounding = self.others.pop(context, self.identity) if context else None
         self.is_confirmed, self.why_not, self.starts, self.probes = False, "", [], []
         self.n_steps = self.n_episodes = self.since = self.n_probed = self.n_tentative = 0
-        self.tentative = None
+        self.tentative = self.experiment = None
+        self.n_experiment, self.is_tested, self.refuted = 0, False, []
         self.next_search = FIRST_SEARCHES[0]
 
     def begin_episode(self, observation: Floats) -> None:
@@ -188,11 +214,61 @@ class RegroundTrial:
             self.next_search = later[0] if later else self.next_search + SEARCH_INTERVAL
         return is_due
 
+    # ------------------------------------------------------------------------------------------------- experiments
+
+    def begin_experiment(self, reference: Reference, current: Transitions) -> bool:
+        """Try an exchange of actions in the episode that begins; returns whether there is one worth a try."""
+        if self.grounding is None or (self.has_grounding and not self.is_tested):
+            return False
+        if self.is_tested:  # it has passed an experiment, but earns less than the frozen agent
+            self._give_up()
+        usable = np.flatnonzero(reference.home.keeps(current))[-MAX_STEPS:]
+        if len(usable) < FIRST_SEARCHES[0] or not is_strange(reference, excess(reference, current, self.identity)):
+            return False
+        judge = Judge(reference, Evidence.of(current, usable, self._all_starts(current)), self.identity)
+        self.experiment, self.n_experiment = next_experiment(judge, self.refuted), 0
+        if self.experiment is not None:
+            self.probes, self.tentative, self.n_tentative = [], None, 0
+        return self.experiment is not None
+
+    def watch_experiment(self, reference: Reference, current: Transitions, is_end: bool) -> None:
+        """Count a step of the experiment, and judge it after enough of them."""
+        self.n_experiment += 1
+        if self.experiment is None or not (is_end or self.n_experiment >= N_STEPS):
+            return
+        tried = current.at(slice(-self.n_experiment, None))
+        left, before = excess(reference, tried, self.experiment), excess(reference, current, self.identity)
+        if left < MAX_SHARE * before and not is_strange(reference, left):
+            self.grounding, self.is_tested, self.since, self.why_not = self.experiment, True, self.n_steps, ""
+        else:
+            self.refuted.append(checksum(self.experiment))
+            self.why_not = "no exchange of actions that was tried makes the world as it was"
+        self.experiment, self.n_experiment = None, 0
+
+    def _watch_tested(self, reference: Reference, current: Transitions) -> None:
+        """Give a grounding up that has passed an experiment, if the steps since then fit no better with it."""
+        n_since = self.n_steps - self.since
+        if self.grounding is None or n_since < N_CONFIRMING:
+            return
+        latest = current.at(slice(-min(n_since, MAX_STEPS), None))
+        left = excess(reference, latest, self.grounding)
+        self.is_confirmed = not is_strange(reference, left) or left < excess(reference, latest, self.identity)
+        if not self.is_confirmed:
+            self._give_up()
+
+    def _give_up(self) -> None:
+        if self.grounding is not None:
+            self.refuted.append(checksum(self.grounding))
+        self.grounding, self.is_tested, self.is_confirmed = self.identity, False, False
+
     # ------------------------------------------------------------------------------------------------- search
 
     def search(self, reference: Reference, current: Transitions) -> None:
         """Improve the grounding by the transitions since the alarm."""
         if self.grounding is None:
+            return
+        if self.is_tested:
+            self._watch_tested(reference, current)
             return
         usable = np.flatnonzero(reference.home.keeps(current))
         if len(usable) < FIRST_SEARCHES[0] // 2:
@@ -202,7 +278,7 @@ class RegroundTrial:
         if stuck:
             self.why_not = f"{stuck} no longer changes, and a lost sensor cannot be translated"
             return
-        starts = np.array(self.starts) if self.starts else np.zeros((0, current.states.shape[1]))
+        starts = self._all_starts(current)
         if not self.grounding.is_identity and self._is_fine(reference, current, usable, starts):
             self.is_confirmed = True
             return
@@ -220,6 +296,9 @@ class RegroundTrial:
         elif finding.probe is not None:
             self.probes = [finding.probe] * N_PER_PROBE
             self.n_probed += N_PER_PROBE
+
+    def _all_starts(self, current: Transitions) -> Matrix:
+        return np.array(self.starts) if self.starts else np.zeros((0, current.states.shape[1]))
 
     def _stuck(self, reference: Reference, states: Matrix) -> str:
         """The sensors that show the same number all the time, and did not before."""
@@ -261,6 +340,8 @@ class RegroundTrial:
             {context: GroundingState.of(grounding) for context, grounding in self.others.items()},
             self.is_confirmed, self.n_steps, self.n_episodes, self.next_search, self.since, self.starts, self.probes,
             self.n_probed, None if self.tentative is None else GroundingState.of(self.tentative), self.n_tentative,
+            None if self.experiment is None else GroundingState.of(self.experiment), self.n_experiment, self.is_tested,
+            self.refuted,
         )  # fmt: skip
 
     def restore(self, state: TrialState) -> None:
@@ -271,5 +352,7 @@ class RegroundTrial:
         self.is_confirmed, self.n_steps, self.n_episodes = state.is_confirmed, state.n_steps, state.n_episodes
         self.next_search, self.since, self.n_probed = state.next_search, state.since, state.n_probed
         self.tentative = None if state.tentative is None else state.tentative.grounding()
-        self.n_tentative = state.n_tentative
+        self.n_tentative, self.n_experiment = state.n_tentative, state.n_experiment
+        self.experiment = None if state.experiment is None else state.experiment.grounding()
+        self.is_tested, self.refuted = state.is_tested, list(state.refuted)
         self.starts, self.probes = list(state.starts), list(state.probes)

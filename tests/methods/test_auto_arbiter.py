@@ -199,3 +199,28 @@ def test_what_a_critic_expects_is_lost_by_an_episode_of_full_length() -> None:
     usual = expected_returns(episodes([-1.0] * 60, [0] * 30 + [1] * 30), agent, 100)
     assert usual == Usual(2, pytest.approx(-10.0), 0.0, -30.0, pytest.approx(90.0))
     assert expected_returns(episodes([], []), agent, 100) == NOTHING
+
+
+def test_experiments_wait_for_a_large_loss_of_several_episodes() -> None:
+    assert arbiter([100.0, 190.0, 60.0]).may_try_out([])
+    assert not arbiter([180.0, 190.0, 170.0]).may_try_out([])
+    assert not arbiter([9.0, 10.0]).may_try_out([])
+
+
+def test_no_experiment_where_another_player_helps_or_may_be_trusted() -> None:
+    made = arbiter([9.0, 10.0, 9.0])
+    assert not made.may_try_out([offer(forecast=Forecast(9.0, 190.0))])
+    assert not made.may_try_out([offer(is_certain=True)])
+    made.judge(ONE, 150.0, 0.0, [offer()])
+    assert not made.may_try_out([offer()])
+
+
+def test_one_bad_episode_does_not_stop_a_certain_candidate_that_recovers_a_large_loss() -> None:
+    """An agent that sometimes falls in the original world falls sometimes when translated, too."""
+    made = arbiter([20.0, 0.0, 10.0])
+    for total in (200.0, -50.0):
+        made.judge(ONE, total, 0.0, [offer(is_certain=True)])
+    assert made.choose([offer(is_certain=True)]) == ONE
+    for _ in range(5):
+        made.judge(ONE, -150.0, -150.0, [offer(is_certain=True)])
+    assert made.choose([offer(is_certain=True)]) == AGENT

@@ -44,6 +44,8 @@ MIN_UNCLIPPED = 0.3
 """Bounds are ignored if fewer steps than this share keep off them."""
 MOVED = 100.0
 """The residual, in usual ones, of a flag that takes a value that it never had in the reference."""
+N_START, MIN_START, MIN_EPISODES = 60, 10, 5
+"""First steps of an episode that are compared with those of others, how many of them, and how many others."""
 N_TIES = 3
 """An extreme value that comes this often exactly is a bound."""
 
@@ -117,8 +119,9 @@ class Reference:
             residuals, modes, transitions.actions, transitions.episodes, transitions.states, errors, strangeness
         )
         """Until it is no longer needed."""
-        self.usual_strangeness, self.high_strangeness = _mean_and_high(strangeness[~np.isnan(strangeness)])
-        """Mean strangeness of a held-out step, and what few stretches of them exceed."""
+        self.strangest_start = _strangest_start(strangeness, transitions.episodes)
+        """(N_START,) the highest mean strangeness of the first 1, 2, ... steps of an episode (of all, where there
+        are fewer); infinite: unknown."""
         n_steps = np.bincount(modes[modes >= 0], minlength=len(self._modes))
         self.main = int(n_steps[: len(self._modes)].argmax())
         """The mode with the most steps."""
@@ -158,8 +161,11 @@ class Reference:
         self.tolerance = np.exp(np.log(self.tolerances(kept.states)).mean(axis=0))
         """(d,) on average."""
         misfits = self.misfits(errors, kept.states)
-        self.usual_misfit, self.high_misfit = _mean_and_high(misfits)
-        """Mean misfit of a held-out step, and what few stretches of the reference exceed."""
+        self.usual_misfit = float(misfits.mean())
+        """Mean misfit of a held-out step."""
+        means = [chunk.mean() for chunk in np.array_split(misfits, max(1, len(misfits) // CHUNK))]
+        self.high_misfit = float(np.quantile(means, 0.98))
+        """Mean misfit that few stretches of the reference exceed."""
 
     def _standardised(self, states: Matrix) -> Matrix:
         return np.asarray(((states - self.centre) / self.scale)[:, self.is_modelled])
@@ -303,10 +309,15 @@ class Reference:
         return out
 
 
-def _mean_and_high(values: Floats) -> tuple[float, float]:
-    """The mean of the values of successive steps, and the mean that few stretches exceed."""
-    means = [chunk.mean() for chunk in np.array_split(values, max(1, len(values) // CHUNK))]
-    return float(values.mean()), float(np.quantile(means, 0.98))
+def _strangest_start(strangeness: Floats, episodes: NDArray[np.int64]) -> Floats:
+    highest, n_episodes = np.full(N_START, -np.inf), 0
+    for steps in np.split(strangeness, np.flatnonzero(np.diff(episodes)) + 1):
+        is_judged = ~np.isnan(steps[:N_START])
+        if is_judged.sum() >= MIN_START:
+            n_episodes += 1
+            means = np.cumsum(np.nan_to_num(steps[:N_START])) / np.maximum(np.cumsum(is_judged), 1)
+            highest = np.maximum(highest, np.pad(means, (0, N_START - len(means)), mode="edge"))
+    return highest if n_episodes >= MIN_EPISODES else np.full(N_START, np.inf)
 
 
 def _strangeness(model: LocalModel, errors: Matrix, actions: Matrix) -> Floats:

@@ -4,9 +4,8 @@ The model, a `Reference`, is fitted to the episodes before the novelty, which th
 methods. Five tests raise an alarm, each calibrated on those episodes as models predict them that were not fitted to
 them: `Surprise` judges the largest residuals among the latest steps, `Drift` compares whole episodes, `Exchange` looks
 for actions that act as others did, `Starts` at initial observations, and `Strangeness` at whole episodes in states that
-the others excuse. A sixth, `Contradictions`, needs no model: it
-watches worlds in which outcomes always repeated. `Recognition` tells which context the trial is in after an alarm, and
-when the original one is back.
+the others excuse. A sixth, `Contradictions`, needs no model: it watches worlds in which outcomes always repeated.
+`Recognition` tells which context the trial is in after an alarm, and when the original one is back.
 """
 
 from collections.abc import Mapping
@@ -258,7 +257,7 @@ class Residual(Detector):
     def _return_after_episodes(self, rows: Rows) -> None:
         """Alarms by drift, starts or strangeness end when a whole episode is as usual."""
         is_calm = self.surprise.is_calm(rows)
-        by_drift = (self._cause[rows] == DRIFT) & self.drift.is_usual(rows)
+        by_drift = (self._cause[rows] == DRIFT) & self.drift.is_usual(rows) & ~self.strangeness.is_strange(rows)
         by_starts = (self._cause[rows] == STARTS) & self.starts.is_usual(rows)
         by_strangeness = (self._cause[rows] == STRANGENESS) & self.strangeness.is_usual(rows)
         for row in rows[is_calm & (by_drift | by_starts | by_strangeness)].tolist():

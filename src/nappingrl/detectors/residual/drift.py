@@ -82,9 +82,20 @@ class Drift:
         self.mean[row] = np.mean(whole, axis=0)
         deviation = np.maximum(np.std(whole, axis=0, ddof=1), config.least_deviation)
         self.deviation[row] = deviation * np.sqrt(1 + 1 / n)
-        values = np.array([(sums / self.deviation[row]).max() for sums in largest])
+        values = (np.array(largest) / self._of_others(np.array(whole))).max(axis=(1, 2))
         limit = min(tail_limit(values, config.false_alarms), config.max_drift_factor * float(values.max()))
         self.limit[row] = max(limit, config.min_drift)
+
+    def _of_others(self, whole: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(n, d, columns) the deviation that each calibrated episode would be judged by, had it come later.
+
+        An episode that counts towards the deviation cannot exceed it by much: after few episodes, limits would be low.
+        """
+        n = len(whole) - 1
+        centred = whole - whole.mean(axis=0)
+        squares = (centred**2).sum(axis=0) - centred**2 * (n + 1) / n
+        deviation = np.sqrt(np.maximum(squares, 0.0) / (n - 1))
+        return np.maximum(deviation, self.config.least_deviation) * np.sqrt(1 + 1 / n)
 
     def _products(
         self, residuals: NDArray[np.float64], actions: NDArray[np.float64], size: NDArray[np.float64]

@@ -1,8 +1,8 @@
 """Strangeness: whole episodes in a row that the model predicts worse than any episode of the calibration.
 
 The other tests allow larger residuals where a state is unusual, because a model extrapolates badly. An agent that falls
-in a changed world is in unusual states all the time, so that they may miss it. This test makes no such allowance, and is
-honest by its unit: it asks only how whole episodes rank among those of the calibration, whatever their distribution.
+in a changed world is in unusual states all the time, so they may miss it. This test makes no such allowance. It asks
+only how whole episodes rank among those of the calibration, whatever their distribution is.
 """
 
 from collections.abc import Mapping
@@ -23,15 +23,15 @@ USUAL = 0.75
 """Quantile of the calibrated episodes up to which an episode is usual."""
 N_USUAL = 3
 """Usual episodes in a row after which the original world is back: a translated agent makes a changed one look calm."""
-FAR = 2.0
-"""An episode that is this many times as strange as any calibrated one counts as two."""
+RARITY = 0.1
+"""Share of the rate of false alarms that this test may cause: it is the last to speak."""
 
 
 class Strangeness:
     """Counts successive episodes that are stranger than any calibrated one.
 
     If nothing has changed, k successive episodes are the strangest of n + k with probability k! n! / (n + k)!; k is the
-    least number for which that is below the rate of false alarms.
+    least number for which that is rare enough.
     """
 
     saved: ClassVar[Mapping[str, Expected]] = {
@@ -62,7 +62,7 @@ class Strangeness:
             return
         self.largest[row], self.usual[row] = max(LEAST, *means), np.quantile(means, USUAL)
         n, k, probability = len(means), 0, 1.0
-        while probability > self.config.false_alarms:
+        while probability > RARITY * self.config.false_alarms:
             k += 1
             probability *= k / (n + k)
         self.n_needed[row] = k
@@ -71,13 +71,16 @@ class Strangeness:
         """Judge an episode by the strangeness of its steps."""
         mean = _mean(steps)
         if mean is not None:
-            is_strange = mean > self.largest[row]
-            self.n_strange[row] = (self.n_strange[row] + 1 + (mean > FAR * self.largest[row])) if is_strange else 0
+            self.n_strange[row] = self.n_strange[row] + 1 if mean > self.largest[row] else 0
             self.n_usual[row] = self.n_usual[row] + 1 if mean <= self.usual[row] else 0
 
     def is_alarm(self, rows: Rows) -> Flags:
         """Where enough episodes in a row were strange."""
         return np.asarray(self.n_strange[rows] >= self.n_needed[rows])
+
+    def is_strange(self, rows: Rows) -> Flags:
+        """Whether the latest episode was."""
+        return np.asarray(self.n_strange[rows] > 0)
 
     def is_usual(self, rows: Rows) -> Flags:
         """Whether several episodes in a row were as most of the calibration."""

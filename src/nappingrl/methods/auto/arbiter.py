@@ -46,6 +46,8 @@ MIN_GAIN_SHARE = 0.05
 SEVERE_LOSS_SHARE = 0.5
 """A loss beyond this share of what can be lost leaves little to lose."""
 MIN_SEVERE_EPISODES = 3
+LARGE_LOSS_SHARE = 0.25
+"""A mean loss beyond this share of what can be lost is worth a few experiments."""
 MAX_FORECAST_ERROR = 0.5
 """A forecast is trusted if it misses the base's return by at most this share of the gain that it promises."""
 EXPLORATION = 0.5
@@ -139,10 +141,12 @@ class Arbiter:
         return base
 
     def may_try_out(self, offers: list[Offer]) -> bool:
-        """Whether the frozen agent would play although little is left to lose, and no other player is known to help."""
+        """Whether the frozen agent would play although the change costs much, and no other player is known to help."""
         agent = self.players[AGENT]
         is_helped = any(self.players[o.number].mean > agent.mean or self._is_trusted(o, AGENT) for o in offers)
-        return self.base(offers) == AGENT and self._is_severe(AGENT) and not is_helped
+        if self.base(offers) != AGENT or len(agent.returns) < MIN_SEVERE_EPISODES or is_helped:
+            return False
+        return not self.usual.n or self.usual.mean - agent.mean > LARGE_LOSS_SHARE * self.usual.range
 
     def base(self, offers: list[Offer]) -> int:
         """The frozen agent, or a certain candidate unless the frozen agent has earned more."""
@@ -224,6 +228,7 @@ class Arbiter:
         if number == AGENT or not reference.returns:
             return
         player.deficit = max(0.0, player.deficit + reference.mean - total)
-        if player.deficit > max(self.stake, MIN_LOSS_SHARE * abs(reference.mean)):
+        stake = self.loss(AGENT) if number == base else self.stake
+        if player.deficit > max(stake, MIN_LOSS_SHARE * abs(reference.mean)):
             player.n_stopped += 1
             player.deficit, player.wait, player.pause = 0.0, player.pause, min(2 * player.pause, MAX_PAUSE)

@@ -122,15 +122,17 @@ class Reground(Method):
 
     def _learn(self, row: int, is_end: bool) -> None:
         trial = self.trials[row]
-        is_due, is_experiment = trial.step_is_due(is_end), trial.experiment is not None
-        if is_due or is_experiment:
+        is_due, is_start = trial.step_is_due(is_end), trial.start_is_due(is_end)
+        if is_due or is_start:
             reference = self._memory.reference(row)
-            if reference is not None and is_experiment:
-                trial.watch_experiment(reference, self._memory.current(row), is_end)
-            elif reference is None:
+            if reference is None:
                 trial.why_not = self._memory.why_not(row)
             else:
-                trial.search(reference, self._memory.current(row))
+                current = self._memory.current(row)
+                if is_start:
+                    trial.judge_start(reference, current, is_end)
+                if is_due:
+                    trial.search(reference, current)
         self._is_translated[row] = trial.is_translated
 
     @override

@@ -7,13 +7,12 @@ import numpy as np
 
 from nappingrl.methods.contexts import MAX_CONTEXTS
 from nappingrl.methods.reground.experiments import (
+    FIRST_CHECK,
+    MARGIN,
     MAX_EXPERIMENTS,
-    MAX_SHARE,
-    N_STEPS,
     checksum,
-    excess,
-    is_strange,
     next_experiment,
+    strangeness_of_start,
 )
 from nappingrl.methods.reground.judge import Evidence, Judge, Matrix
 from nappingrl.methods.reground.maps import MAX_DELAY, ContinuousMap, DiscreteMap, Grounding, SensorMap
@@ -21,7 +20,7 @@ from nappingrl.methods.reground.search import MIN_GAIN, Search
 from nappingrl.snapshot import Expected, Sizes
 from nappingrl.types import DomainSpec, Floats, Rows
 from nappingrl.world_model.action_encoding import ActionEncoding
-from nappingrl.world_model.reference import Reference
+from nappingrl.world_model.reference import N_START, Reference
 from nappingrl.world_model.transitions import MAX_VALUE, Transitions
 
 FIRST_SEARCHES = (8, 12, 16, 24, 32, 48, 64, 100, 150, 200, 300, 400)
@@ -96,15 +95,16 @@ class TrialState:
     tentative: GroundingState | None
     n_tentative: Annotated[int, Expected(low=0, high=N_PER_TRY)]
     experiment: GroundingState | None
-    n_experiment: Annotated[int, Expected(low=0, high=N_STEPS)]
-    is_tested: bool
+    n_in_episode: Annotated[int, Expected(low=0)]
+    strange_starts: Annotated[list[float], Expected(low=0)]
     refuted: Annotated[list[int], Expected(low=0, high=2**32 - 1)]
+    passed: Annotated[list[int], Expected(low=0, high=2**32 - 1)]
 
     def check(self, sizes: Sizes) -> None:
         """Raise if what was saved is no trial's."""
         if (self.grounding is None) != (self.context == 0):
             raise ValueError("a grounding in the original context, or none in another")
-        if len(self.refuted) > MAX_EXPERIMENTS:
+        if max(len(self.refuted), len(self.passed)) > MAX_EXPERIMENTS or len(self.strange_starts) > MAX_STARTS:
             raise ValueError("more experiments than are made")
         if len(self.starts) > MAX_STARTS or len(self.probes) > N_PER_PROBE or len(self.others) > MAX_CONTEXTS:
             raise ValueError("more than is kept")
@@ -140,12 +140,14 @@ class RegroundTrial:
     n_tentative: int = 0
     experiment: Grounding | None = None
     """Tried since the beginning of this episode."""
-    n_experiment: int = 0
-    """For how many steps."""
-    is_tested: bool = False
-    """Whether the grounding in force has passed an experiment."""
+    n_in_episode: int = 0
+    """Steps of this episode."""
+    strange_starts: list[float] = field(default_factory=list)
+    """How strange the first steps of untranslated episodes were, as multiples of the strangest reference."""
     refuted: list[int] = field(default_factory=list)
-    """Checksums of the groundings that have not."""
+    """Checksums of the groundings that have failed an experiment in this context."""
+    passed: list[int] = field(default_factory=list)
+    """Checksums of the groundings that have passed one, in any context."""
     others: dict[int, Grounding] = field(default_factory=dict)
     """What held in contexts that were left, in the order in which they were left."""
 
@@ -194,11 +196,12 @@ class RegroundTrial:
         self.is_confirmed, self.why_not, self.starts, self.probes = False, "", [], []
         self.n_steps = self.n_episodes = self.since = self.n_probed = self.n_tentative = 0
         self.tentative = self.experiment = None
-        self.n_experiment, self.is_tested, self.refuted = 0, False, []
+        self.n_in_episode, self.strange_starts, self.refuted = 0, [], []
         self.next_search = FIRST_SEARCHES[0]
 
     def begin_episode(self, observation: Floats) -> None:
         """Remember where an episode of the changed world starts."""
+        self.n_in_episode = 0
         self.starts.append(observation)
         del self.starts[:-MAX_STARTS]
 
@@ -207,6 +210,7 @@ class RegroundTrial:
         del self.probes[-1:]
         self.n_tentative -= self.n_tentative > 0
         self.n_steps += 1
+        self.n_in_episode += 1
         self.n_episodes += is_end
         is_due = self.n_steps >= self.next_search or (is_end and self.n_episodes <= N_SEARCHED_ENDS)
         while self.next_search <= self.n_steps:
@@ -216,50 +220,55 @@ class RegroundTrial:
 
     # ------------------------------------------------------------------------------------------------- experiments
 
+    @property
+    def is_tested(self) -> bool:
+        """Whether the grounding in force has passed an experiment."""
+        return self.grounding is not None and self.has_grounding and checksum(self.grounding) in self.passed
+
     def begin_experiment(self, reference: Reference, current: Transitions) -> bool:
         """Try an exchange of actions in the episode that begins; returns whether there is one worth a try."""
         if self.grounding is None or (self.has_grounding and not self.is_tested):
             return False
-        if self.is_tested:  # it has passed an experiment, but earns less than the frozen agent
-            self._give_up()
+        if self.is_tested:  # it earns less than the frozen agent all the same
+            self._refute(self.grounding)
+            self.grounding = self.identity
         usable = np.flatnonzero(reference.home.keeps(current))[-MAX_STEPS:]
-        if len(usable) < FIRST_SEARCHES[0] or not is_strange(reference, excess(reference, current, self.identity)):
+        is_strange = bool(self.strange_starts) and float(np.median(self.strange_starts)) > MARGIN
+        if len(usable) < FIRST_SEARCHES[0] or not is_strange:
             return False
         judge = Judge(reference, Evidence.of(current, usable, self._all_starts(current)), self.identity)
-        self.experiment, self.n_experiment = next_experiment(judge, self.refuted), 0
+        self.experiment = next_experiment(judge, self.refuted, self.passed)
         if self.experiment is not None:
             self.probes, self.tentative, self.n_tentative = [], None, 0
         return self.experiment is not None
 
-    def watch_experiment(self, reference: Reference, current: Transitions, is_end: bool) -> None:
-        """Count a step of the experiment, and judge it after enough of them."""
-        self.n_experiment += 1
-        if self.experiment is None or not (is_end or self.n_experiment >= N_STEPS):
+    def start_is_due(self, is_end: bool) -> bool:
+        """Whether to judge the first steps of the episode."""
+        is_early = self.n_in_episode < N_START
+        return self.n_in_episode in (FIRST_CHECK, N_START) or (is_end and is_early)
+
+    def judge_start(self, reference: Reference, current: Transitions, is_end: bool) -> None:
+        """Judge the first steps of the episode, and what is tried in it."""
+        first, is_last = current.at(slice(-self.n_in_episode, None)), is_end or self.n_in_episode >= N_START
+        if self.experiment is None:
+            if is_last and self.in_force is None:
+                strangeness = strangeness_of_start(reference, first, self.identity)
+                self.strange_starts += [] if np.isnan(strangeness) else [strangeness]
+                del self.strange_starts[:-MAX_STARTS]
             return
-        tried = current.at(slice(-self.n_experiment, None))
-        left, before = excess(reference, tried, self.experiment), excess(reference, current, self.identity)
-        if left < MAX_SHARE * before and not is_strange(reference, left):
-            self.grounding, self.is_tested, self.since, self.why_not = self.experiment, True, self.n_steps, ""
-        else:
-            self.refuted.append(checksum(self.experiment))
+        strangeness = strangeness_of_start(reference, first, self.experiment)
+        is_wrong = strangeness > MARGIN or (is_last and np.isnan(strangeness))
+        if is_wrong:
+            self._refute(self.experiment)
             self.why_not = "no exchange of actions that was tried makes the world as it was"
-        self.experiment, self.n_experiment = None, 0
+        elif is_last:
+            self.grounding, self.since, self.why_not = self.experiment, self.n_steps, ""
+            self.passed = [*self.passed, checksum(self.experiment)][-MAX_EXPERIMENTS:]
+        if is_wrong or is_last:
+            self.experiment = None
 
-    def _watch_tested(self, reference: Reference, current: Transitions) -> None:
-        """Give a grounding up that has passed an experiment, if the steps since then fit no better with it."""
-        n_since = self.n_steps - self.since
-        if self.grounding is None or n_since < N_CONFIRMING:
-            return
-        latest = current.at(slice(-min(n_since, MAX_STEPS), None))
-        left = excess(reference, latest, self.grounding)
-        self.is_confirmed = not is_strange(reference, left) or left < excess(reference, latest, self.identity)
-        if not self.is_confirmed:
-            self._give_up()
-
-    def _give_up(self) -> None:
-        if self.grounding is not None:
-            self.refuted.append(checksum(self.grounding))
-        self.grounding, self.is_tested, self.is_confirmed = self.identity, False, False
+    def _refute(self, grounding: Grounding) -> None:
+        self.refuted = [*self.refuted, checksum(grounding)][-MAX_EXPERIMENTS:]
 
     # ------------------------------------------------------------------------------------------------- search
 
@@ -267,8 +276,7 @@ class RegroundTrial:
         """Improve the grounding by the transitions since the alarm."""
         if self.grounding is None:
             return
-        if self.is_tested:
-            self._watch_tested(reference, current)
+        if self.is_tested or self.experiment is not None:  # judged by the first steps of episodes, and by returns
             return
         usable = np.flatnonzero(reference.home.keeps(current))
         if len(usable) < FIRST_SEARCHES[0] // 2:
@@ -340,8 +348,8 @@ class RegroundTrial:
             {context: GroundingState.of(grounding) for context, grounding in self.others.items()},
             self.is_confirmed, self.n_steps, self.n_episodes, self.next_search, self.since, self.starts, self.probes,
             self.n_probed, None if self.tentative is None else GroundingState.of(self.tentative), self.n_tentative,
-            None if self.experiment is None else GroundingState.of(self.experiment), self.n_experiment, self.is_tested,
-            self.refuted,
+            None if self.experiment is None else GroundingState.of(self.experiment), self.n_in_episode,
+            self.strange_starts, self.refuted, self.passed,
         )  # fmt: skip
 
     def restore(self, state: TrialState) -> None:
@@ -352,7 +360,8 @@ class RegroundTrial:
         self.is_confirmed, self.n_steps, self.n_episodes = state.is_confirmed, state.n_steps, state.n_episodes
         self.next_search, self.since, self.n_probed = state.next_search, state.since, state.n_probed
         self.tentative = None if state.tentative is None else state.tentative.grounding()
-        self.n_tentative, self.n_experiment = state.n_tentative, state.n_experiment
+        self.n_tentative, self.n_in_episode = state.n_tentative, state.n_in_episode
         self.experiment = None if state.experiment is None else state.experiment.grounding()
-        self.is_tested, self.refuted = state.is_tested, list(state.refuted)
+        self.strange_starts = list(state.strange_starts)
+        self.refuted, self.passed = list(state.refuted), list(state.passed)
         self.starts, self.probes = list(state.starts), list(state.probes)

@@ -252,7 +252,7 @@ class Residual(Detector):
         """(1, d) mean sizes of the residuals of the latest steps."""
         reference = self.memory.reference(row)
         assert reference is not None
-        return np.abs(reference.residuals(self.memory.current(row))[0]).mean(axis=0, keepdims=True)
+        return np.asarray(np.abs(reference.residuals(self.memory.current(row))[0]).mean(axis=0, keepdims=True))
 
     def _return_after_episodes(self, rows: Rows) -> None:
         """Alarms by drift, starts or strangeness end when a whole episode is as usual."""

@@ -95,7 +95,7 @@ class Drift:
         centred = whole - whole.mean(axis=0)
         squares = (centred**2).sum(axis=0) - centred**2 * (n + 1) / n
         deviation = np.sqrt(np.maximum(squares, 0.0) / (n - 1))
-        return np.maximum(deviation, self.config.least_deviation) * np.sqrt(1 + 1 / n)
+        return np.asarray(np.maximum(deviation, self.config.least_deviation) * np.sqrt(1 + 1 / n))
 
     def _products(
         self, residuals: NDArray[np.float64], actions: NDArray[np.float64], size: NDArray[np.float64]

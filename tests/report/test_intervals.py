@@ -10,7 +10,12 @@ from scipy import stats
 
 from nappingrl.errors import BadRunError
 from nappingrl.report import intervals
-from nappingrl.report.intervals import Interval, bootstrap_interval
+from nappingrl.report.intervals import (
+    Interval,
+    bootstrap_interval,
+    mean_difference_interval,
+    resampled_interval,
+)
 
 SAMPLE = np.random.default_rng(5).gamma(2.0, size=40)
 
@@ -265,3 +270,32 @@ def test_bands() -> None:
     share = intervals.rate_band(np.array([3]), 20)
     ends = stats.binomtest(3, 20).proportion_ci(method="wilson")
     assert (share.lower[0], share.upper[0]) == pytest.approx((ends.low, ends.high))
+
+
+def test_difference_of_two_groups_is_welchs() -> None:
+    first, second = rng(3).normal(5, 1, 12), rng(4).normal(3, 4, 30)
+    found = mean_difference_interval(first, second)
+    assert found is not None
+    variances = first.var(ddof=1) / 12, second.var(ddof=1) / 30
+    freedom = sum(variances) ** 2 / (variances[0] ** 2 / 11 + variances[1] ** 2 / 29)
+    half = stats.t.ppf(0.975, freedom) * np.sqrt(sum(variances))
+    assert (found.value, found.n) == (pytest.approx(first.mean() - second.mean()), 12)
+    assert (found.low, found.high) == (pytest.approx(found.value - half), pytest.approx(found.value + half))
+    assert mean_difference_interval([1.0], [2.0, 3.0]) is None
+    equal = mean_difference_interval([2.0, 2.0], [1.0, 1.0])
+    assert equal is not None
+    assert (equal.low, equal.high) == (1.0, 1.0)
+
+
+def test_resampled_means_agree_with_the_bootstrap_of_scipy() -> None:
+    values = rng(4).normal(2, 1, (40, 2))
+    found = resampled_interval(lambda means: means[:, 0] / means[:, 1], values, resamples=4000)
+    expected = stats.bootstrap(
+        (values[:, 0], values[:, 1]), lambda a, b, axis: a.mean(axis) / b.mean(axis), paired=True, vectorized=True,
+        n_resamples=4000, method="percentile", rng=rng(5),
+    ).confidence_interval  # fmt: skip
+    assert found is not None
+    assert found.low == pytest.approx(expected.low, rel=0.03)
+    assert found.high == pytest.approx(expected.high, rel=0.03)
+    assert resampled_interval(lambda means: means[:, 0], values[:1]) is None
+    assert resampled_interval(lambda means: np.full(len(means), np.nan), values) is None

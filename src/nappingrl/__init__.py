@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from nappingrl.detectors.base import Detector as Detector
     from nappingrl.domains.base import Domain as Domain
     from nappingrl.methods.base import Method as Method
-    from nappingrl.methods.base import Option as Option
     from nappingrl.novelties import apply_novelty as apply_novelty
     from nappingrl.novelties.novelty import Novelty as Novelty
+    from nappingrl.options import Option as Option
     from nappingrl.report.page import write_report as write_report
     from nappingrl.report.runs import Run as Run
     from nappingrl.report.runs import read_run as read_run
@@ -35,7 +35,7 @@ _LAZY = {
     "Method": "nappingrl.methods.base:Method",
     "NappingAgent": "nappingrl.agent:NappingAgent",
     "Novelty": "nappingrl.novelties.novelty:Novelty",
-    "Option": "nappingrl.methods.base:Option",
+    "Option": "nappingrl.options:Option",
     "Run": "nappingrl.report.runs:Run",
     "Score": "nappingrl.score:Score",
     "TorchAgent": "nappingrl.agents.torch_agent:TorchAgent",

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.errors import BadSpecError, check_name
+from nappingrl.options import Option, read_values
 
 if TYPE_CHECKING:
     from nappingrl.domains.base import Domain
@@ -156,6 +157,12 @@ class DomainSpec:
     oracle: str = ""
     """module:class of a controller that is given the true parameters; empty: there is none."""
     defaults: Defaults = field(default_factory=Defaults)
+    options: Mapping[str, Option] = field(default_factory=dict)
+    """Options of the domain itself, such as what an observation holds, by name."""
+    chosen: Mapping[str, Any] = field(default_factory=dict)
+    """The options that are not at their defaults."""
+    configure: "Callable[[DomainSpec], DomainSpec] | None" = None
+    """What else changes with `chosen`, such as the bounds of observations; None: nothing."""
     notes: tuple[str, ...] = ()
     """What a user should know before reading results, one line each."""
     n_reset_draws: int = 0
@@ -214,6 +221,16 @@ class DomainSpec:
     def for_novelties(self, names: Iterable[str]) -> "DomainSpec":
         """The domain as a run with these novelties uses it."""
         return self if self.narrow is None else self.narrow(tuple(names))
+
+    def with_options(self, given: Mapping[str, Any]) -> "DomainSpec":
+        """The domain with these options."""
+        if given and not self.options:
+            raise BadSpecError(f"option '{next(iter(given))}' was given, but domain '{self.name}' has no options")
+        chosen = read_values(f"option of domain {self.name}", self.options, given)
+        if not chosen:
+            return self
+        domain = replace(self, chosen=chosen)
+        return domain if self.configure is None else self.configure(domain)
 
     def make_oracle(self) -> OracleController | None:
         """The controller that is given the true parameters, or None."""

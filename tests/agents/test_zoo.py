@@ -58,7 +58,7 @@ def test_card(domain: str, name: str) -> None:
     assert card["recipe"].items() >= recipe.items()
     assert agent.hyperparameters()["gamma"] == card["recipe"]["hyperparameters"]["gamma"]
     assert agent.hyperparameters()["algorithm"] == card["algorithm"]
-    returns = evaluate(agent, card["recipe"]["env"], 40, seed=77)
+    returns = evaluate(agent, card["recipe"], 40, seed=77)
     assert returns.mean() == pytest.approx(
         card["pre_novelty_return"]["mean"], rel=0.15 if (domain, name) in ENVS else 0.06
     )

@@ -30,7 +30,8 @@ def test_list_json(napping: Napping) -> None:
     assert {"obs-remap", "action-delay"} <= set(found["terms"])
     assert found["domains"]["cartpole"].pop("parameters") == dict(CartPole.spec.parameters)
     assert list(found["domains"]) == domains.names()
-    assert set(found["domains"]["cartpole"]) == {"title", "origin", "agents", "novelties", "scores", "defaults"}
+    shown = {"title", "origin", "agents", "novelties", "options", "scores", "defaults"}
+    assert set(found["domains"]["cartpole"]) == shown
     assert list(found["domains"]["cartpole"]["scores"]) == list(CartPole.spec.scores)
     assert found["domains"]["cartpole"]["agents"] == agents.agent_names("cartpole")
     assert list(found["methods"]) == methods.names()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from nappingrl.agents.zoo import agent_names, card, zoo_names
 from nappingrl.domains import find_domain
-from nappingrl.methods.base import Option
+from nappingrl.options import Option
 from nappingrl.registry import Entry, Registry, agents, detectors, domains, methods
 
 PAGE = "docs/available.md"

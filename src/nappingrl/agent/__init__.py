@@ -75,7 +75,7 @@ class NappingAgent:
     ) -> None:
         known = find_domain(domain) if domain else None
         self.agent: Agent = load_agent(model, domain)
-        self.domain = known or bare_domain(self.agent)
+        self.domain = known.with_options(self.agent.domain_options) if known else bare_domain(self.agent)
         check_sizes(self.agent, n_envs, seed)
         if domain:
             check_fit(self.agent, self.domain)

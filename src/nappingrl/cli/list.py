@@ -1,6 +1,7 @@
 """`napping list`."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,11 +11,11 @@ from rich.table import Table
 from nappingrl.agents.zoo import agent_names
 from nappingrl.domains import find_domain
 from nappingrl.env_wrappers import known_wrappers
-from nappingrl.methods.base import Option
 from nappingrl.methods.napping.rules import RULES
 from nappingrl.methods.napping.space import SPACES
 from nappingrl.methods.scores import GENERAL_SCORES
 from nappingrl.novelties.terms import OTHER, TERMS
+from nappingrl.options import Option
 from nappingrl.registry import Entry, detectors, domains, methods
 from nappingrl.types import Defaults
 
@@ -84,6 +85,7 @@ def _describe_domain(entry: Entry) -> dict[str, Any]:
         "agents": agent_names(entry.name),
         "novelties": {novelty.name: novelty.description for novelty in domain.novelties.values()},
         "parameters": dict(domain.parameters),
+        "options": _describe_options(domain.options),
         "scores": {score.name: score.description for score in domain.scores.values()},
         "defaults": _defaults(domain.defaults),
     }
@@ -97,14 +99,17 @@ def _defaults(defaults: Defaults) -> dict[str, Any]:
 
 
 def _describe_method(entry: Entry) -> dict[str, Any]:
-    options = {name: f"{option.description} ({_allowed(option)})" for name, option in entry.load().options.items()}
     return {
         "title": entry.title,
         "role": entry.role,
         "origin": entry.origin,
         "about": entry.about,
-        "options": options,
+        "options": _describe_options(entry.load().options),
     }
+
+
+def _describe_options(options: Mapping[str, Option]) -> dict[str, str]:
+    return {name: f"{option.description} ({_allowed(option)})" for name, option in options.items()}
 
 
 def _allowed(option: Option) -> str:
@@ -123,6 +128,8 @@ def _domain_table(entry: Entry) -> Table:
     for key, default in (("novelties", defaults["novelty"]), ("scores", defaults["score"])):
         for i, (name, text) in enumerate(domain[key].items()):
             table.add_row("" if i else key, f"{name}{' (default)' if name == default else ''}: {text}")
+    for name, text in domain["options"].items():
+        table.add_row(f"--domain-option {name}=...", text)
     options = find_domain(entry.name).defaults.options
     if options:
         table.add_row(", ".join(options), f"{', '.join(map(str, options.values()))} (defaults)")

@@ -3,9 +3,10 @@
 import json
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from tyro.conf import Positional
 
@@ -58,6 +59,8 @@ class Run:
     """Score that judges actions (the paper's Eval); see `napping list`. Default: the domain's."""
     option: tuple[str, ...] = ()
     """Options of the method as NAME=VALUE; see `napping list`."""
+    domain_option: tuple[str, ...] = ()
+    """Options of the domain as NAME=VALUE; see `napping list`. Default: those that the agent was trained with."""
     detector: str = ""
     """Novelty detector; see `napping list`. Default: the method's, or else the domain's."""
     guard: bool = False
@@ -114,6 +117,7 @@ class Run:
             domain=self._domain_name(), agent=self.agent, method=self.method, novelty=self.novelty, trials=self.trials,
             seed=self.seed, strength=self.strength, score=self.score, detector=self.detector, protocol=self.protocol,
             options=options | read_pairs(self.option), guard=self.guard,
+            domain_options=read_pairs(self.domain_option),
         )  # fmt: skip
 
     def _domain_name(self) -> str:
@@ -142,10 +146,14 @@ def command_for(spec: RunSpec, out: Path | None) -> str:
         domain=spec.domain if is_domain else "", env=env, wrap=tuple(wrappers), agent=spec.agent,
         method=spec.method, novelty=spec.novelty, trials=spec.trials, seed=spec.seed, strength=spec.strength,
         rule=options.pop("rule", ""), space=options.pop("space", ""), score=spec.score, detector=spec.detector,
-        protocol=spec.protocol, option=tuple(f"{name}={value}" for name, value in options.items()), guard=spec.guard,
+        protocol=spec.protocol, option=_pairs(options), domain_option=_pairs(spec.domain_options), guard=spec.guard,
         out=out,
     )  # fmt: skip
     return argv.rebuild(command)
+
+
+def _pairs(options: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(f"{name}={value}" for name, value in options.items())
 
 
 def read_pairs(pairs: Sequence[str]) -> dict[str, str]:

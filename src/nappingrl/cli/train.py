@@ -13,6 +13,7 @@ from nappingrl.agents.zoo import recipes
 from nappingrl.cli import argv
 from nappingrl.cli.console import print_note, progress
 from nappingrl.cli.run import read_pairs
+from nappingrl.domains import find_domain
 from nappingrl.env_wrappers import SEPARATOR
 from nappingrl.errors import BadSpecError, MissingExtraError
 from nappingrl.novelties.subject import find_spec, make_plain, time_limit
@@ -46,6 +47,8 @@ class Train:
     """Random seed. Default: the recipe's, or 0."""
     option: tuple[str, ...] = ()
     """With --env: hyperparameters as NAME=VALUE, such as learning_rate=lin_0.001, net_arch=64,64 or normalise=true."""
+    domain_option: tuple[str, ...] = ()
+    """With a domain: options of the domain as NAME=VALUE; see `napping list`. Default: the recipe's."""
     out: Path = Path("zoo")
     """With --env: the agent's file (.zip), or a folder for it; the card is beside it. With a domain: folder."""
     tensorboard: Path | None = None
@@ -93,6 +96,8 @@ class Train:
         from nappingrl.agents.training.env import train_env
         from nappingrl.agents.training.recipes import make_recipe
 
+        if self.domain_option:
+            raise BadSpecError("--domain-option needs DOMAIN and AGENT; an environment has no such options")
         spec = find_spec(self.env_name)
         with closing(make_plain(spec)) as env:
             spaces, has_limit = (env.observation_space, env.action_space), time_limit(spec, env) > 0
@@ -113,11 +118,12 @@ class Train:
         if self.out.suffix == ".zip":
             raise BadSpecError(f"--out is '{self.out}'; shipped agents need a folder: they are an .npz and a card")
         check_limits(self.steps, self.seed)  # before a folder is made
+        options = find_domain(self.domain, read_pairs(self.domain_option)).chosen if self.domain_option else {}
         if f"{self.domain}-{self.agent}" in recipes():
             make_folder(self.out)
         return train(
             self.domain, self.agent, self.out, seed=self.seed, total_steps=self.steps,
-            on_progress=on_progress, tensorboard=self.tensorboard,
+            on_progress=on_progress, tensorboard=self.tensorboard, domain_options=options,
         )  # fmt: skip
 
 

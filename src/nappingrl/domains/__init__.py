@@ -1,6 +1,8 @@
 """Domains: environments with their novelties, scores and oracles; `find_domain` finds one by name."""
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from nappingrl.errors import BadSpecError, shown
 from nappingrl.registry import domains
@@ -27,12 +29,15 @@ def trusted_domain(saved: str | None, given: str | None) -> str | None:
     return saved
 
 
-def find_domain(name: str) -> DomainSpec:
-    """A registered domain, or the domain of a gymnasium environment by its id; see `imports_module`."""
+def find_domain(name: str, options: Mapping[str, Any] | None = None) -> DomainSpec:
+    """A registered domain, or the domain of a gymnasium environment by its id; see `imports_module`.
+
+    `options` are those of the domain itself (`DomainSpec.options`).
+    """
     if name not in domains and _ENV_ID.fullmatch(name):
         from nappingrl.domains.from_env import domain_from_env
 
-        return domain_from_env(name)
+        return domain_from_env(name).with_options(options or {})
     from nappingrl.domains.described import registered_domain
 
-    return registered_domain(domains.entry(name))
+    return registered_domain(domains.entry(name), tuple((options or {}).items()))

@@ -31,12 +31,15 @@ def _options(spec: DomainSpec, options: dict[str, Any] | None) -> dict[str, floa
 
 
 class DomainEnv(gymnasium.Env[Array, np.int64]):
-    """One copy of a domain; `reset(options={"params": {"gravity": 30.0}})` sets its parameters from then on."""
+    """One copy of a domain; `reset(options={"params": {"gravity": 30.0}})` sets its parameters from then on.
+
+    Further arguments are options of the domain.
+    """
 
     metadata = {"render_modes": ["human", "rgb_array"], "render_fps": 50}  # noqa: RUF012
 
-    def __init__(self, domain: str, render_mode: str | None = None) -> None:
-        self.domain: Domain = find_domain(domain).make(1)
+    def __init__(self, domain: str, render_mode: str | None = None, **options: Any) -> None:
+        self.domain: Domain = find_domain(domain, options).make(1)
         self.metadata = self.metadata | {"render_fps": self.domain.spec.frames_per_second}
         if type(self.domain).draw is Domain.draw:
             self.metadata["render_modes"] = []
@@ -105,10 +108,11 @@ class DomainVectorEnv(VectorEnv[Array, Array, Array]):
     metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP, "render_modes": ["rgb_array"], "render_fps": 50}  # noqa: RUF012
 
     def __init__(
-        self, domain: str, num_envs: int = 1, max_episode_steps: int | None = None, render_mode: str | None = None
-    ) -> None:
+        self, domain: str, num_envs: int = 1, max_episode_steps: int | None = None, render_mode: str | None = None,
+        **options: Any,
+    ) -> None:  # fmt: skip
         self.num_envs, self.render_mode = num_envs, render_mode
-        self.domain: Domain = find_domain(domain).make(num_envs)
+        self.domain: Domain = find_domain(domain, options).make(num_envs)
         self.max_episode_steps = max_episode_steps or self.domain.spec.horizon
         self.single_observation_space, self.single_action_space = _spaces(self.domain.spec)
         self.observation_space = batch_space(self.single_observation_space, num_envs)

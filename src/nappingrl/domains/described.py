@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from typing import Any
 
 from nappingrl.domains.transformed import with_transforms
 from nappingrl.errors import BadSpecError, check_name
@@ -15,6 +16,8 @@ from nappingrl.types import DomainSpec
 
 ALSO = ("all", "none", "a description such as NAME=VALUE")
 """What `--novelty` takes beside names."""
+Options = tuple[tuple[str, Any], ...]
+"""Options of a domain, with their values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +34,13 @@ def as_novelty(name: str, description: Description, domain: DomainSpec) -> Novel
     return Novelty(name, description.ranges, description.words(domain), whole=description.whole(domain))
 
 
-def registered_domain(entry: Entry) -> DomainSpec:
-    """The domain of an entry; it reads descriptions beside the names of its novelties."""
+def registered_domain(entry: Entry, options: Options = ()) -> DomainSpec:
+    """The domain of an entry, with options; it reads descriptions beside the names of its novelties."""
     spec: DomainSpec = entry.load().spec
-    domain = spec.renamed(entry.name, entry.title, entry.env_id)
+    domain = spec.renamed(entry.name, entry.title, entry.env_id).with_options(dict(options))
     if domain.read_novelty is not None or domain.narrow is not None:
         return domain
-    return replace(domain, read_novelty=partial(_read_novelty, entry), narrow=partial(_narrow, entry))
+    return replace(domain, read_novelty=partial(_read_novelty, entry), narrow=partial(_narrow, entry, options))
 
 
 def _read_novelty(entry: Entry, text: str) -> Novelty:
@@ -47,15 +50,15 @@ def _read_novelty(entry: Entry, text: str) -> Novelty:
     return novelties[check_name("novelty", text, [*novelties, *ALSO])]
 
 
-def _narrow(entry: Entry, names: tuple[str, ...]) -> DomainSpec:
+def _narrow(entry: Entry, options: Options, names: tuple[str, ...]) -> DomainSpec:
     described = tuple(name for name in names if "=" in name)
-    return _with_transforms(entry, described) if described else registered_domain(entry)
+    return _with_transforms(entry, options, described) if described else registered_domain(entry, options)
 
 
 @lru_cache
-def _with_transforms(entry: Entry, texts: tuple[str, ...]) -> DomainSpec:
+def _with_transforms(entry: Entry, options: Options, texts: tuple[str, ...]) -> DomainSpec:
     """The domain with the numbers of these descriptions that are not its own."""
-    domain, verified = registered_domain(entry), [_verified(entry, text) for text in texts]
+    domain, verified = registered_domain(entry, options), [_verified(entry, text) for text in texts]
     neutral: dict[str, float] = {}
     for novelty in verified:
         neutral |= transforms_of(novelty.description.neutral(_subject(entry)))

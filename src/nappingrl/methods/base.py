@@ -1,4 +1,4 @@
-"""The contract of a method, and the options that methods declare."""
+"""The contract of a method."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from nappingrl.agents.base import Agent
 from nappingrl.agents.observations import take, take_transition
-from nappingrl.errors import BadAgentError, BadSpecError, check_name
+from nappingrl.errors import BadAgentError, BadSpecError
 from nappingrl.methods.value_estimate import ValueEstimate
+from nappingrl.options import Option, read_values
 from nappingrl.registry import methods
 from nappingrl.score import Score
 from nappingrl.types import (
@@ -26,36 +27,6 @@ from nappingrl.types import (
     Transition,
 )  # fmt: skip
 from nappingrl.world_model.memory import TransitionMemory
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """An option of a method: its default, what is allowed, and what it does."""
-
-    default: str | float | None
-    """A word, a number, or None: the method decides."""
-    description: str
-    words: tuple[str, ...] = ()
-    """Allowed words; empty: a number."""
-    low: float = 0.0
-    high: float = np.inf
-    """Bounds of a number."""
-    is_whole: bool = False
-    """Whether it must be a whole number."""
-
-    def read(self, name: str, value: Any) -> str | float:
-        """The value, checked; numbers may come as text."""
-        if self.words:
-            return check_name(name, str(value), self.words)
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            raise BadSpecError(f"option {name}={value} is not a number") from None
-        if not np.isfinite(number) or not self.low <= number <= self.high:
-            raise BadSpecError(f"option {name}={value} is outside its range, {self.low:g} to {self.high:g}")
-        if self.is_whole and number != int(number):
-            raise BadSpecError(f"option {name}={value} is not a whole number")
-        return number
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,9 +235,7 @@ def read_options(method: str, given: Mapping[str, Any], stated: Collection[str] 
             raise BadSpecError(f"method '{method}' takes no {name}; methods that do: {', '.join(others)}")
         if not declared:
             raise BadSpecError(f"option '{name}' was given, but method '{method}' has no options")
-        check_name(f"option of method {method}", name, declared)
-    read = {name: declared[name].read(name, value) for name, value in given.items()}
-    return {name: value for name, value in read.items() if name in stated or value != declared[name].default}
+    return read_values(f"option of method {method}", declared, given, stated)
 
 
 def check_saved(method: str, options: Mapping[str, Any]) -> None:

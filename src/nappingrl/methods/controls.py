@@ -10,8 +10,9 @@ import numpy as np
 
 from nappingrl.agents.base import Agent
 from nappingrl.errors import BadSpecError
-from nappingrl.methods.base import Method, MethodInfo, Option
+from nappingrl.methods.base import Method, MethodInfo
 from nappingrl.methods.napping import Napping
+from nappingrl.options import Option
 from nappingrl.rng import Streams
 from nappingrl.types import Actions, Decision, Flags, Keys, Observations, Rows, Transition
 

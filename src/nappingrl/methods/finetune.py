@@ -5,8 +5,9 @@ from typing import ClassVar
 
 from nappingrl.agents.base import Agent
 from nappingrl.errors import BadSpecError
-from nappingrl.methods.base import MethodInfo, Option
+from nappingrl.methods.base import MethodInfo
 from nappingrl.methods.online import Online
+from nappingrl.options import Option
 from nappingrl.types import Rows, Transition
 
 

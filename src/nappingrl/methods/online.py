@@ -8,7 +8,8 @@ import numpy as np
 from nappingrl.agents.base import Agent, check_observations
 from nappingrl.agents.observations import merge_decisions, take_transition
 from nappingrl.learners import make_learner
-from nappingrl.methods.base import Method, MethodInfo, Option
+from nappingrl.methods.base import Method, MethodInfo
+from nappingrl.options import Option
 from nappingrl.types import Actions, Decision, Flags, Keys, Observations, Rows, Transition
 
 

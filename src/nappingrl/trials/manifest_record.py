@@ -108,7 +108,8 @@ def _check(manifest: Manifest) -> None:
         if name not in manifest.spec:
             raise ManifestError(f"its spec has no '{name}'")
     spec = manifest.record
-    msgspec.convert(spec.options, dict[Text, Text | int | float | bool | None])
+    for options in (spec.options, spec.domain_options):
+        msgspec.convert(options, dict[Text, Text | int | float | bool | None])
     n_episodes = sum(count for _, count in phases(spec.protocol))
     if n_episodes != manifest.n_episodes:
         raise ManifestError(f"n_episodes is {manifest.n_episodes}, but protocol {spec.protocol} has {n_episodes}")

@@ -4,15 +4,17 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from nappingrl.adaptation import AdaptationSpec
-from nappingrl.agents.zoo import agent_names
+from nappingrl.agents.zoo import agent_names, find_domain_options
 from nappingrl.domains import find_domain, imports_module
 from nappingrl.errors import BadSpecError, check_whole
 from nappingrl.novelties.novelty import Novelty
+from nappingrl.options import read_values
 from nappingrl.trials.limits import MAX_SEED, MAX_TEXT, MAX_TRIALS
 from nappingrl.trials.protocol import RETURN, episode_counts, phases
 from nappingrl.trials.spec_record import RunRecord, Text
@@ -32,7 +34,7 @@ class RunSpec(RunRecord):
         trials = check_whole("trials", self.trials, 1, MAX_TRIALS)
         seed = check_whole("seed", self.seed, 0, MAX_SEED)
         phases(self.protocol)
-        domain = find_domain(self.domain)
+        domain = find_domain(self.domain, self.domain_options)
         method = self.method or domain.defaults.method
         adaptation = replace(self.adaptation, method=method).resolve(domain)
         agent = self.agent or domain.defaults.agent or next(iter(agent_names(self.domain)), "")
@@ -47,6 +49,7 @@ class RunSpec(RunRecord):
             options=dict(adaptation.options),
             trials=trials,
             seed=seed,
+            domain_options=self._complete_domain_options(domain, agent),
         )
         if full.novelty not in ("all", "none"):
             full = replace(full, novelty=domain.novelty(full.novelty).name)
@@ -56,6 +59,12 @@ class RunSpec(RunRecord):
             raise BadSpecError(f"{full.n_trials} trials of {len(full.novelty_names)} novelties; at most {MAX_TRIALS}")
         return replace(full, strength=float(self.strength))
 
+    def _complete_domain_options(self, domain: DomainSpec, agent: str) -> dict[str, Any]:
+        """The options given and, for others, those that the agent plays with."""
+        of_agent = find_domain_options(agent, self.domain)
+        kind = f"option of domain {self.domain}"
+        return read_values(kind, domain.options, of_agent | self.domain_options, stated=of_agent)
+
     @property
     def adaptation(self) -> AdaptationSpec:
         """How the agent adapts."""
@@ -64,7 +73,7 @@ class RunSpec(RunRecord):
     @property
     def domain_spec(self) -> DomainSpec:
         """The domain, with the parameters that its novelties change."""
-        return find_domain(self.domain).for_novelties(self.novelty_names)
+        return find_domain(self.domain, self.domain_options).for_novelties(self.novelty_names)
 
     @property
     def novelty_names(self) -> list[str]:

@@ -38,6 +38,8 @@ class RunRecord:
     """Options of the method, such as NAPPING's `rule` and `space`."""
     guard: bool = False
     """Whether the frozen agent takes over where adaptation does not pay."""
+    domain_options: Annotated[dict[str, Any], Meta(max_length=MAX_NAMES)] = field(default_factory=dict)
+    """Options of the domain, such as what an observation holds; those of the agent where none are given."""
 
     @property
     def n_before(self) -> int:
@@ -55,6 +57,6 @@ class RunRecord:
 
 def options_hash(run: RunRecord) -> str:
     """Eight letters that differ where any option of the run differs that the id does not name."""
-    names = ("strength", "score", "detector", "protocol", "options", "guard")
+    names = ("strength", "score", "detector", "protocol", "options", "guard", "domain_options")
     stated = {name: getattr(run, name) for name in names if getattr(run, name)}
     return hashlib.sha256(msgspec.json.encode(stated, order="sorted")).hexdigest()[:8]

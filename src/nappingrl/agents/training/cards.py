@@ -18,6 +18,7 @@ def card(agent: Agent, recipe: dict[str, Any], name: str, domain: str, weights: 
     return {
         "name": name,
         "domain": domain,
+        **{key: recipe[key] for key in ("domain_options",) if key in recipe},
         "about": recipe["about"],
         "source": source,
         "algorithm": recipe["algorithm"],
@@ -33,6 +34,6 @@ def card(agent: Agent, recipe: dict[str, Any], name: str, domain: str, weights: 
         "recipe": recipe,
         "seed": recipe["seed"],
         "total_steps": recipe["total_steps"],
-        "pre_novelty_return": summary(evaluate(agent, recipe["env"], EPISODES, CARD_SEED)),
+        "pre_novelty_return": summary(evaluate(agent, recipe, EPISODES, CARD_SEED)),
         "versions": {"python": platform.python_version()} | {package: version(package) for package in PACKAGES},
     }

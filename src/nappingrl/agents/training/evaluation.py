@@ -17,9 +17,9 @@ CHECKPOINT_SEED, CARD_SEED = 1_000_003, 2_000_003
 """Seeds of the evaluations that choose the checkpoint, and of the evaluation on the card."""
 
 
-def evaluate(agent: Agent, env_id: str, episodes: int, seed: int) -> NDArray[np.float64]:
-    """Returns of greedy episodes, played in parallel."""
-    envs = gymnasium.make_vec(with_wrappers(env_id), num_envs=episodes)
+def evaluate(agent: Agent, recipe: dict[str, Any], episodes: int, seed: int) -> NDArray[np.float64]:
+    """Returns of greedy episodes in a recipe's environment, played in parallel."""
+    envs = gymnasium.make_vec(with_wrappers(recipe["env"]), num_envs=episodes, **recipe.get("domain_options", {}))
     observations, _ = envs.reset(seed=seed)
     returns, running = np.zeros(episodes), np.ones(episodes, np.bool_)
     while running.any():

@@ -97,7 +97,9 @@ def make_model(recipe: dict[str, Any], seed: int, tensorboard: Path | None = Non
     wrapper = (lambda env: _Shaped(env, **recipe["shaping"])) if "shaping" in recipe else None
     made = with_wrappers(recipe["env"])
     make = made if isinstance(made, str) else partial(gymnasium.make, made)
-    envs: VecEnv = make_vec_env(make, n_envs=recipe["n_envs"], seed=seed, wrapper_class=wrapper)
+    envs: VecEnv = make_vec_env(
+        make, n_envs=recipe["n_envs"], seed=seed, wrapper_class=wrapper, env_kwargs=recipe.get("domain_options")
+    )
     if recipe["normalise"]:
         envs = VecNormalize(envs, gamma=options.get("gamma", 0.99))
     policy = dict(recipe.get("policy", {}))
@@ -170,7 +172,7 @@ class _Watch(BaseCallback):
     def _evaluate(self) -> None:
         agent = as_agent(self.model, "checkpoint")
         episodes = self.recipe.get("evaluation_episodes", EPISODES)
-        mean = float(evaluate(agent, self.recipe["env"], episodes, CHECKPOINT_SEED).mean())
+        mean = float(evaluate(agent, self.recipe, episodes, CHECKPOINT_SEED).mean())
         if mean >= self.best["mean"]:
             self.best = checkpoint.parameters(self.model) | {"mean": mean, "step": self.num_timesteps}
         if self.on_evaluation is not None:

@@ -36,6 +36,7 @@ def train_masked(
     about = {
         "name": name,
         "domain": domain,
+        **{key: recipe[key] for key in ("domain_options",) if key in recipe},
         "about": recipe["about"],
         "source": "trained for this package; the best checkpoint of the evaluations during training, by pass rate",
         "algorithm": recipe["algorithm"],

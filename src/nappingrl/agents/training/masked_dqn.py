@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from nappingrl.agents.object_networks import MASKED_VALUE, make_network
 from nappingrl.agents.torch_agent import to_numpy
 from nappingrl.agents.training.checkpoint import load_tensors
-from nappingrl.errors import BadAgentError
+from nappingrl.errors import BadAgentError, BadSpecError
 from nappingrl.files import UnusableFileError
 from nappingrl.types import OnProgress
 
@@ -92,7 +92,7 @@ class Trainer:
         file = folder / "checkpoint.pt"
         if file.is_file():
             self.restore(file)
-        env = gymnasium.make(self.recipe["env"], **self.recipe["env_options"])
+        env = self._make_env()
         while self.episode < total:
             self._play(env, np.random.default_rng([self.seed, self.episode]))
             self.episode += 1
@@ -103,6 +103,15 @@ class Trainer:
                 self.save(file)
         env.close()
         file.unlink(missing_ok=True)
+
+    def _make_env(self, **options: Any) -> gymnasium.Env[Any, Any]:
+        """The environment of the recipe, with other options where some are given."""
+        recipe = self.recipe
+        env = gymnasium.make(recipe["env"], **(recipe["env_options"] | recipe.get("domain_options", {}) | options))
+        shape, n = env.observation_space.shape, self.network.layout.n_observations
+        if shape != (n,):
+            raise BadSpecError(f"the recipe's network takes {n} observations; with these options there are {shape}")
+        return env
 
     def _evaluate(self, on_evaluation: OnEvaluation | None) -> None:
         """Measure the pass rate; remember the weights if it is the best so far."""
@@ -194,7 +203,7 @@ class Trainer:
 
     def pass_rate(self, evaluation: dict[str, Any]) -> float:
         """The share of the evaluation's episodes that the greedy policy wins."""
-        env = gymnasium.make(self.recipe["env"], **(self.recipe["env_options"] | evaluation.get("env_options", {})))
+        env = self._make_env(**evaluation.get("env_options", {}))
         won = 0
         for number in range(evaluation["episodes"]):
             observation, _ = env.reset(seed=evaluation["seed"] + number)

@@ -1,6 +1,8 @@
 """Training of the shipped agents, by the recipes in zoo/recipes.json."""
 
 import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +28,12 @@ def train(
     on_progress: OnProgress | None = None,
     on_evaluation: OnEvaluation | None = None,
     tensorboard: Path | None = None,
+    domain_options: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Train an agent by its recipe, write <domain>-<agent>.npz and its card to `out`, and return the card.
 
-    `total_steps` counts episodes for recipes that do; `tensorboard` is a folder for training curves.
+    `total_steps` counts episodes for recipes that do; `tensorboard` is a folder for training curves; `domain_options`
+    (checked) take the place of the recipe's.
     """
     recipes = zoo.recipes()
     names = [stem.removeprefix(f"{domain}-") for stem in recipes if stem.startswith(f"{domain}-")]
@@ -39,24 +43,47 @@ def train(
     out.mkdir(parents=True, exist_ok=True)
     with locked(out, f"{domain}-{agent}"):
         remove_temporaries(out, f"{domain}-{agent}")
-        return _train(domain, agent, out, seed, total_steps, on_progress, on_evaluation, tensorboard)
+        changed = Changed(seed, total_steps, dict(domain_options or {}))
+        return _train(domain, agent, out, changed, on_progress, on_evaluation, tensorboard)
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What takes the place of a recipe's values; None and empty: nothing does."""
+
+    seed: int | None = None
+    steps: int | None = None
+    domain_options: Mapping[str, Any] = field(default_factory=dict)
+
+    def apply(self, recipe: dict[str, Any]) -> dict[str, Any]:
+        """The recipe with these values."""
+        counted = "episodes" if "episodes" in recipe else "total_steps"
+        values = {"seed": self.seed, counted: self.steps, "domain_options": dict(self.domain_options) or None}
+        return recipe | {key: value for key, value in values.items() if value is not None}
+
+    def words(self) -> list[str]:
+        """As on the command line."""
+        options = [f"{name}={value}" for name, value in self.domain_options.items()]
+        words = {"--seed": self.seed, "--steps": self.steps}
+        given = [word for name, value in words.items() if value is not None for word in (name, str(value))]
+        return given + (["--domain-option", *options] if options else [])
 
 
 def _train(
-    domain: str, agent: str, out: Path, seed: int | None, total_steps: int | None,
+    domain: str, agent: str, out: Path, changed: Changed,
     on_progress: OnProgress | None, on_evaluation: OnEvaluation | None, tensorboard: Path | None,
 ) -> dict[str, Any]:  # fmt: skip
     """Train and write, as the only process that writes this agent; returns the card."""
     recipe = zoo.recipes()[f"{domain}-{agent}"]
-    changed = {"seed": seed, ("episodes" if "episodes" in recipe else "total_steps"): total_steps}
     if "reads" in recipe:
-        if any(value is not None for value in changed.values()) or recipe["reads"] not in zoo.zoo_names(domain, out):
-            train(domain, recipe["reads"], out, seed, total_steps, on_progress, on_evaluation, tensorboard)
+        if changed.words() or recipe["reads"] not in zoo.zoo_names(domain, out):
+            train(
+                domain, recipe["reads"], out, changed.seed, changed.steps, on_progress, on_evaluation, tensorboard,
+                changed.domain_options,
+            )  # fmt: skip
         return _without_normaliser(domain, agent, recipe, out)
-    recipe = recipe | {key: value for key, value in changed.items() if value is not None}
-    options = {"--seed": seed, "--steps": total_steps}
-    words = [word for name, value in options.items() if value is not None for word in (name, str(value))]
-    command = shlex.join(["napping", "train", domain, agent, *words])
+    recipe = changed.apply(recipe)
+    command = shlex.join(["napping", "train", domain, agent, *changed.words()])
     if recipe["algorithm"] == "MaskedDQN":
         from nappingrl.agents.training.masked import train_masked
 

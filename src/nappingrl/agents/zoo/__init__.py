@@ -59,6 +59,32 @@ def card(domain: str | None, name: str, folder: Path | None = None) -> dict[str,
     return content
 
 
+def find_domain_options(agent: str, domain: str) -> dict[str, Any]:
+    """The options of the domain that an agent plays with, such as what it observes; an SB3 zip says nothing of them.
+
+    `agent` is the name of a scripted or shipped agent, or the path of a card.
+    """
+    if f"{domain}-{agent}" in registered:
+        return dict(getattr(registered.get(f"{domain}-{agent}"), "domain_options", {}))
+    if agent in zoo_names(domain):
+        return _domain_options(card(domain, agent))
+    if not agent.endswith(".json"):
+        return {}
+    try:
+        about = json.loads(read_file(Path(agent), MAX_BYTES))
+    except (UnusableFileError, ValueError, RecursionError):
+        return {}  # `load` says what is wrong with it
+    return _domain_options(about) if isinstance(about, dict) else {}
+
+
+def _domain_options(about: dict[str, Any]) -> dict[str, Any]:
+    """The options of the domain that the agent of a card was trained with."""
+    options = about.get("domain_options", {})
+    if not isinstance(options, dict):
+        raise BadAgentError(f"domain_options of a card are {shown(str(options))}; allowed: names with values")
+    return options
+
+
 def recipes() -> dict[str, dict[str, Any]]:
     """Training recipes of the shipped agents, by <domain>-<name>."""
     content: dict[str, dict[str, Any]] = json.loads(_read(None, "recipes.json"))
@@ -81,6 +107,7 @@ def load(
     try:
         arrays = read_arrays(_read(folder, about["weights"]), MAX_BYTES)
         agent = _make_agent(name, about, arrays, _own_normaliser(arrays) if about.get("normaliser") else None)
+        agent.domain_options = _domain_options(about)
     except (OSError, ValueError, KeyError, BadAgentError) as error:
         why = shown(str(error), 300)
         raise BadAgentError(f"the agent '{name}' ({file}) is missing or damaged: {why}; {repair}") from None
@@ -88,7 +115,9 @@ def load(
         raise BadAgentError(f"the weights of '{name}' ({file}) do not match its card's sha256; {repair}")
     if normaliser == "auto":
         return agent
-    return _make_agent(name, about, arrays, _read_normaliser(normaliser))
+    other = _make_agent(name, about, arrays, _read_normaliser(normaliser))
+    other.domain_options = agent.domain_options
+    return other
 
 
 def load_card(path: Path, normaliser: str | Path | None = "auto") -> "Agent":

@@ -18,16 +18,17 @@ class AngryBirdsEnv(DomainEnv):
     """One level per episode; `info["action_mask"]` tells which actions aim at an existing object.
 
     `reward` selects the reward of a step: pigs destroyed by the shot ("pigs"), 1 for the shot that wins the level
-    ("win"), or the points of the game in thousands ("score"). `levels` is the range of level numbers.
+    ("win"), or the points of the game in thousands ("score"). `levels` is the range of level numbers. Further
+    arguments are options of the domain.
     """
 
     domain: AngryBirds
 
     def __init__(
         self, domain: str = "angrybirds", reward: str = "pigs", levels: tuple[int, int] = (0, LEVELS),
-        render_mode: str | None = None,
+        render_mode: str | None = None, **options: Any,
     ) -> None:  # fmt: skip
-        super().__init__(domain, render_mode)
+        super().__init__(domain, render_mode, **options)
         self.domain.levels = (levels[0], levels[1])
         self._reward = check_name("reward", reward, REWARDS)
         self.domain.plays_out = reward == "score"

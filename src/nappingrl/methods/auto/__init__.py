@@ -14,9 +14,10 @@ from nappingrl.errors import BadSpecError
 from nappingrl.methods.auto.arbiter import AGENT, Arbiter, Offer
 from nappingrl.methods.auto.candidates import CANDIDATES, CandidatesOption, make_candidates
 from nappingrl.methods.auto.usual import episode_returns, expected_returns, usual_returns
-from nappingrl.methods.base import Method, MethodInfo, Option
+from nappingrl.methods.base import Method, MethodInfo
 from nappingrl.methods.contexts import MAX_CONTEXTS
 from nappingrl.methods.napping import Napping
+from nappingrl.options import Option
 from nappingrl.snapshot import Expected, Sizes, flatten, unflatten
 from nappingrl.types import Actions, Decision, Flags, Floats, Keys, Observations, Rows, Transition, with_prefix
 

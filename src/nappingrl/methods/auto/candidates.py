@@ -7,7 +7,8 @@ from typing_extensions import override
 
 from nappingrl.agents.base import Agent
 from nappingrl.errors import BadAgentError, BadSpecError, check_name
-from nappingrl.methods.base import Method, MethodInfo, Option
+from nappingrl.methods.base import Method, MethodInfo
+from nappingrl.options import Option
 from nappingrl.registry import methods
 from nappingrl.score import reward_score
 

@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 from nappingrl.agents.base import Agent
-from nappingrl.methods.base import Forecast, Method, MethodInfo, Option
+from nappingrl.methods.base import Forecast, Method, MethodInfo
 from nappingrl.methods.foresight.config import config_options, read_config
 from nappingrl.methods.foresight.describe import describe, to_principles
 from nappingrl.methods.foresight.policies import FROZEN
 from nappingrl.methods.foresight.table import RunningEpisodes, TrialTable
 from nappingrl.methods.foresight.trial import ForesightTrial, TrialState
+from nappingrl.options import Option
 from nappingrl.snapshot import Expected, Sizes, flatten, unflatten
 from nappingrl.types import Actions, Decision, Flags, Floats, Keys, Observations, Rows, Transition
 from nappingrl.world_model.action_encoding import ActionEncoding

@@ -7,7 +7,7 @@ from typing import Any
 from typing_extensions import override
 
 from nappingrl.errors import BadSpecError
-from nappingrl.methods.base import Option
+from nappingrl.options import Option
 from nappingrl.world_model.config import MAX_REAL, ModelConfig, setting
 
 MAX_ROLLOUTS = 100_000

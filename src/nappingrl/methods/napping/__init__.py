@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from nappingrl.agents.base import Agent
 from nappingrl.agents.observations import take
 from nappingrl.errors import BadSpecError
-from nappingrl.methods.base import Method, MethodInfo, Option
+from nappingrl.methods.base import Method, MethodInfo
 from nappingrl.methods.contexts import ContextMemory, Learned
 from nappingrl.methods.napping.candidates import LocalCandidates
 from nappingrl.methods.napping.principles import Principles
@@ -17,6 +17,7 @@ from nappingrl.methods.napping.rules import RULES
 from nappingrl.methods.napping.space import SPACES, Space
 from nappingrl.methods.napping.store import PrincipleTable
 from nappingrl.methods.threshold import Calibration
+from nappingrl.options import Option
 from nappingrl.snapshot import Expected, unflatten
 from nappingrl.types import Actions, Decision, Flags, Floats, Keys, Observations, Rows, Transition, arrays_of
 

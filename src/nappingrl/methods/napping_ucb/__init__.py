@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from nappingrl.agents.base import Agent
 from nappingrl.agents.observations import take
-from nappingrl.methods.base import Method, MethodInfo, Option
+from nappingrl.methods.base import Method, MethodInfo
 from nappingrl.methods.contexts import ContextMemory
 from nappingrl.methods.napping import FALSE_RATE, Napping
 from nappingrl.methods.napping.space import Space
 from nappingrl.methods.napping_ucb.cells import Cells
 from nappingrl.methods.napping_ucb.store import CellTable
 from nappingrl.methods.threshold import Calibration
+from nappingrl.options import Option
 from nappingrl.rng import Streams
 from nappingrl.snapshot import restore_arrays
 from nappingrl.types import Actions, Decision, Flags, Keys, Observations, Rows, Transition, arrays_of

@@ -367,8 +367,8 @@ def test_tables_have_the_columns_of_the_original(tmp_path: Path) -> None:
         "EvaluationIndex, LevelIndex, Score, LevelStatus, birdsRemaining, pigsRemaining, birdsAtStart, pigsAtStart, "
         "trial, levelName, playStatus, informed, novelty"
     )
-    assert ",".join(rows[0]) == "0,1,5000,Pass,0,0,2,1,t,novelty_level_0/0.xml,training,uninformed,basic"
-    assert ",".join(rows[2]) == "0,3,0,Playing,2,1,2,1,t,novelty_level_1/2.xml,training,uninformed,novel"
+    assert ",".join(rows[0]) == "1,1,5000,Pass,0,0,2,1,t,novelty_level_0/0.xml,training,uninformed,basic"
+    assert ",".join(rows[2]) == "3,3,0,Playing,2,1,2,1,t,novelty_level_1/2.xml,training,uninformed,novel"
     with (tmp_path / "Likelihood.csv").open(newline="") as file:
         head, *rows = csv.reader(file)
     assert ", ".join(head) == (
@@ -376,8 +376,8 @@ def test_tables_have_the_columns_of_the_original(tmp_path: Path) -> None:
         "novelty level, novelty description, trial, levelName, playStatus, informed, novelty"
     )
     place = ["t", "novelty_level_1/2.xml", "training", "uninformed", "novel"]
-    assert rows == [["0", "3", "4", "0.1", "0.9", "-1 -2", "3", 'a "b",\nc', *place]]
-    assert (tmp_path / "Description.csv").read_text().splitlines()[1:] == ["0,3,4,odd"]
+    assert rows == [["1", "3", "4", "0.1", "0.9", "-1 -2", "3", 'a "b",\nc', *place]]
+    assert (tmp_path / "Description.csv").read_text().splitlines()[1:] == ["1,3,4,odd"]
 
 
 def test_results_are_never_mixed_with_older_ones(tmp_path: Path) -> None:
@@ -391,8 +391,8 @@ def test_results_are_never_mixed_with_older_ones(tmp_path: Path) -> None:
 def test_each_game_with_results_has_a_folder(tmp_path: Path) -> None:
     results = Results(tmp_path)
     journals = [results.journal() for _ in range(3)]
-    journals[2].add_description((0, 0, 0), "c")
-    journals[1].add_description((0, 0, 0), "b")
+    journals[2].add_description((0, 0), "c")
+    journals[1].add_description((0, 0), "b")
     assert sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("Description.csv")) == [
         "Description.csv", "agent-2/Description.csv",
     ]  # fmt: skip

@@ -304,10 +304,10 @@ class Game:
                     play.n_pigs)
         )  # fmt: skip
 
-    def _index(self) -> tuple[int, int, int]:
-        """Evaluation, level and shot of a row of the results."""
+    def _index(self) -> tuple[int, int]:
+        """Level and shot of a row of the results."""
         entry = self._harness.entry
-        return self._harness.evaluation, entry.number if entry is not None else 0, self._harness.n_shots
+        return entry.number if entry is not None else 0, self._harness.n_shots
 
 
 def _count(number: int) -> int:

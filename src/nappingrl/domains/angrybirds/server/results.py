@@ -24,7 +24,7 @@ COLUMNS = {
     ),
     DESCRIPTION_FILE: ("EvaluationIndex", "LevelIndex", "InteractionIndex", "novelty description"),
 }  # fmt: skip
-"""The first two are those of the original, which has no table of descriptions."""
+"""The first two are those of the original, which has no table of descriptions. EvaluationIndex counts rows from 1."""
 
 PASS, FAIL, PLAYING = "Pass", "Fail", "Playing"
 Cell = str | int | float
@@ -84,23 +84,24 @@ class Journal:
         self._results = results
         self._is_begun = False
         self._folder: Path | None = None
+        self._n_rows: dict[str, int] = {}
         self.episodes: list[Episode] = []
 
     def add_episode(self, episode: Episode) -> None:
         """Add a level that was decided or left."""
         self.episodes.append(episode)
         entry = episode.entry
-        row: list[Cell] = [entry.evaluation, entry.number, episode.score, episode.status]
+        row: list[Cell] = [entry.number, episode.score, episode.status]
         row += [episode.birds_left, episode.pigs_left, episode.n_birds, episode.n_pigs, *place_of(entry)]
         self._write(EVALUATION_FILE, row)
 
-    def add_likelihood(self, index: tuple[int, int, int], report: Likelihood, place: tuple[str, ...]) -> None:
+    def add_likelihood(self, index: tuple[int, int], report: Likelihood, place: tuple[str, ...]) -> None:
         """Add an agent's report on novelty."""
         ids = " ".join(map(str, report.objects))
         likelihoods = f"{report.novel:.7g}", f"{report.not_novel:.7g}"
         self._write(LIKELIHOOD_FILE, [*index, *likelihoods, ids, report.level, report.text, *place])
 
-    def add_description(self, index: tuple[int, int, int], text: str) -> None:
+    def add_description(self, index: tuple[int, int], text: str) -> None:
         """Add an agent's description of a novelty."""
         self._write(DESCRIPTION_FILE, (*index, text))
 
@@ -112,7 +113,8 @@ class Journal:
                 self._append(file, COLUMNS[file])
         if name == DESCRIPTION_FILE and self._folder is not None and not (self._folder / name).exists():
             self._append(name, COLUMNS[name])
-        self._append(name, row)
+        self._n_rows[name] = self._n_rows.get(name, 0) + 1
+        self._append(name, (self._n_rows[name], *row))
 
     def _append(self, name: str, row: Iterable[Cell]) -> None:
         if self._folder is None:

@@ -127,7 +127,9 @@ def _differences(manifest: Manifest, manifests: list[Manifest]) -> str:
     if any(other.get("score") != spec.get("score") for other in same):
         conditions.append("score")
     words = [_condition(key, spec) for key in conditions]
-    return ", ".join(words + differing_options(spec, same))
+    same_agent = [other for other in same if other["agent"] == spec["agent"]]
+    options = differing_options(spec, same) + differing_options(spec, same_agent, "domain_options")
+    return ", ".join(words + options)
 
 
 def _give_dashes(variants: list[tuple[str, str]]) -> dict[tuple[str, str], Any]:

@@ -275,8 +275,10 @@ def label_runs(runs: Sequence[Run]) -> list[Run]:
     labels = []
     for run, label in zip(runs, plain, strict=True):
         alike = [other.spec for other, name in zip(runs, plain, strict=True) if name == label]
-        keys = [key for key in run.spec if key != "options" and any(other.get(key) != run.spec[key] for other in alike)]
+        single = [key for key in run.spec if key not in ("options", "domain_options")]
+        keys = [key for key in single if any(other.get(key) != run.spec[key] for other in alike)]
         words = [f"{key} {run.spec[key]}" for key in keys] + differing_options(run.spec, alike)
+        words += differing_options(run.spec, alike, "domain_options")
         labels.append(f"{label} ({', '.join(words)})" if words else label)
     return [
         replace(run, label=f"{label} ({_place(run, number)})" if labels.count(label) > 1 else label)
@@ -288,12 +290,12 @@ def _place(run: Run, number: int) -> str:
     return f"run {number}" if run.path is None else run.path.name or str(run.path)
 
 
-def differing_options(spec: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The options of a run, as NAME=VALUE, that some other run does not have with this value."""
-    options = [other.get("options", {}) for other in others]
+def differing_options(spec: Mapping[str, Any], others: Sequence[Mapping[str, Any]], of: str = "options") -> list[str]:
+    """The options of a run's method, or "domain_options", as NAME=VALUE, that another run has not with this value."""
+    options = [other.get(of, {}) for other in others]
     return [
         f"{name}={value}"
-        for name, value in spec.get("options", {}).items()
+        for name, value in spec.get(of, {}).items()
         if any(other.get(name) != value for other in options)
     ]
 
@@ -318,8 +320,9 @@ def _check_one_domain(runs: Sequence[tuple[str, str]]) -> None:
 def run(
     domain: str, agent: str | Path | object = "", method: str = "", *, novelty: str = "", trials: int = 100,
     seed: int = 0, protocol: str = "paper", score: str = "", detector: str = "", guard: bool = False,
-    strength: float = 1.0, options: Mapping[str, Any] = MappingProxyType({}), out: str | Path | None = None,
-    workers: int = 1, executor: str = "local", address: str = "",
+    strength: float = 1.0, options: Mapping[str, Any] = MappingProxyType({}),
+    domain_options: Mapping[str, Any] = MappingProxyType({}), out: str | Path | None = None, workers: int = 1,
+    executor: str = "local", address: str = "",
     on_progress: Callable[[int, int], None] | None = None, **unknown: Never,
 ) -> Run:  # fmt: skip
     """Run trials: a trained agent meets a novelty, with or without adaptation.
@@ -338,6 +341,7 @@ def run(
         guard: Whether the frozen agent takes over where adaptation does not pay.
         strength: How far the novelty goes, in (0, 1].
         options: Options of the method, such as {"rule": "text"}.
+        domain_options: Options of the domain; default: those that the agent was trained with.
         out: Folder of the run; the same call continues a stopped run. Default: nothing is written.
         workers: Worker processes. Rows do not depend on them.
         executor: "local", or "ray" for Ray tasks: in a Ray started here, or in the cluster at `address`.
@@ -357,6 +361,7 @@ def run(
     spec: dict[str, Any] = {
         "novelty": novelty, "trials": trials, "seed": seed, "protocol": protocol, "score": score, "detector": detector,
         "guard": guard, "strength": strength, "options": dict(options),
+        "domain_options": dict(domain_options),
     }  # fmt: skip
     path = None if out is None else Path(out)
     manifest, rows = run_trials(domain, agent, method, spec, path, workers, on_progress, executor, address)

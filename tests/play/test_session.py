@@ -1,8 +1,11 @@
 """Commands in, messages out: what a tab and its session say to each other."""
 
+import gc
 import io
 import json
+from collections import deque
 from pathlib import Path
+from types import FunctionType, ModuleType
 
 import msgspec
 import pytest
@@ -194,3 +197,30 @@ def test_mp4_without_ffmpeg_is_refused_in_one_line(monkeypatch: pytest.MonkeyPat
     with pytest.raises(NappingError, match=r"an \.mp4 needs the program ffmpeg, .* record a \.gif"):
         session.do(commands.Film("mp4"))
     assert session.recording is None
+
+
+def lengths_of_containers(root: object) -> int:
+    """How many items all lists, dicts, sets and queues hold that can be reached from an object."""
+    n_items, seen, waiting = 0, {id(root)}, [root]
+    while waiting:
+        item = waiting.pop()
+        n_items += len(item) if isinstance(item, list | dict | set | deque) else 0
+        for child in gc.get_referents(item):
+            if id(child) not in seen and not isinstance(child, type | ModuleType | FunctionType):
+                seen.add(id(child))
+                waiting.append(child)
+    return n_items
+
+
+def test_nothing_grows_while_a_match_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nappingrl.play.pane.MAX_EPISODES", 20)
+    session = begun(changes={"action-remap[0]": 1.0, "action-remap[1]": 0.0})
+    sizes, ended = [], []
+    for _ in range(2):
+        for _ in range(100):
+            session.advance(10)
+            ended += [number for number, *_ in session.frame()["panes"][0]["ended"]]
+        sizes.append(lengths_of_containers(session))
+    assert ended == list(range(len(ended)))  # the tab is told of every episode
+    assert len(ended) > 80
+    assert sizes[1] <= sizes[0]

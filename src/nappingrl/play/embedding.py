@@ -42,9 +42,8 @@ class EmbeddingMap:
         spread = max(float(sizes[0]) / np.sqrt(len(states)), 1e-9)
         self._plane, self._states = axes[:2].T / spread, []
 
-    def regions(self, pane: Pane) -> list[list[float]]:
+    def regions(self, pane: Pane, table: dict[str, Any]) -> list[list[float]]:
         """The regions: x, y, what the agent wants there, and what is done; -1: several actions are being tried."""
-        table: dict[str, Any] = pane.adaptation.method.table(0)
         if self._plane is None or not table or not len(table["situation"]) or pane.world.domain.is_continuous:
             return []
         kept = np.argsort(-table["visits"], kind="stable")[:MAX_SITES]

@@ -3,6 +3,7 @@
 import base64
 import io
 from dataclasses import asdict
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -38,9 +39,13 @@ class Frames:
         self._n_frames = 0
         self._shapes: list[list[Any]] = [[], []]
         self._gauge: list[float | None] = []
-        self._n_sent = [0, 0]
+        self._sent = [-1, -1]
+        """The latest episode of each pane that a frame told of."""
         self._rules: list[str] = []
+        self._regions: list[list[float]] = []
         self._n_facts = 0
+        self._read_at: tuple[Any, ...] = ()
+        """Context and rule when principles were last read."""
         self._imagined_in = -1
         """The episode that the latest imagined rollout belongs to."""
 
@@ -127,13 +132,13 @@ class Frames:
         return frame
 
     def _pane(self, i: int, pane: Pane | WatchedPane) -> dict[str, Any]:
-        fresh = pane.episodes[self._n_sent[i] :]
-        self._n_sent[i] = len(pane.episodes)
+        fresh = list(takewhile(lambda e: e.number > self._sent[i], reversed(pane.episodes)))[::-1]
+        self._sent[i] = pane.episode - 1
         said: dict[str, Any] = {
             "episode": pane.episode,
             "step": pane.step_number,
             "total": _number(pane.total),
-            "ended": [[e.number, _number(e.total), e.world, self.match.n_ticks] for e in fresh if e.number >= 0],
+            "ended": [[e.number, _number(e.total), e.world, self.match.n_ticks] for e in fresh],
             "override": pane.is_overriding,
         }
         if isinstance(pane, WatchedPane):
@@ -152,17 +157,23 @@ class Frames:
         is_alike = len(before) == len(sketch.shapes)
         return {"shapes": [0 if is_alike and shape == before[k] else shape for k, shape in enumerate(sketch.shapes)]}
 
-    def _read_rules(self, pane: Pane) -> list[str]:
-        """The principles as rules, the most visited first, and how much they describe; looked at now and then."""
+    def _read_principles(self, pane: Pane, rule: str) -> None:
+        """Rules and regions; reading them takes long, so now and then only, and where they are others."""
+        now = int(pane.adaptation.contexts[0]), rule
         self._n_facts += 1
-        if self._n_facts % RULES_EVERY == 1 or not self._rules:
-            method, domain = pane.adaptation.method, pane.world.domain
-            table = method.table(0)
-            names = method.choice_names or domain.action_labels
-            rules = summarise_principles(table, domain, names)[:MAX_RULES] if table else []
-            said = [f"together they describe {explained(rules):.0%} of what its principles do"] if rules else []
-            self._rules = [*map(str, rules), *said]
-        return self._rules
+        if self._n_facts % RULES_EVERY != 1 and now == self._read_at:
+            return
+        self._read_at = now
+        table = pane.adaptation.method.table(0)
+        self._regions = self._map.regions(pane, table)
+        self._rules = [] if rule or not table else self._say_rules(pane, table)
+
+    def _say_rules(self, pane: Pane, table: dict[str, Any]) -> list[str]:
+        """The principles as rules, the most visited first, and how much they describe."""
+        names = pane.adaptation.method.choice_names or pane.world.domain.action_labels
+        rules = summarise_principles(table, pane.world.domain, names)[:MAX_RULES]
+        said = [f"together they describe {explained(rules):.0%} of what its principles do"] if rules else []
+        return [*map(str, rules), *said]
 
     def _facts(self) -> dict[str, Any]:
         """What changes slowly."""
@@ -170,6 +181,7 @@ class Frames:
         status = pane.status
         alarm = pane.alarms[-1] if pane.alarms else None
         regions, n_open = pane.adaptation.method.regions(ROW)
+        self._read_principles(pane, status.rule)
         return {
             "world": match.describe_world(match.worlds.index(match.changes)),
             "state": status.state,
@@ -177,14 +189,14 @@ class Frames:
             "acting": status.acting,
             "rule": status.rule,
             "why": status.why,
-            "rules": [] if status.rule else self._read_rules(pane),
+            "rules": self._rules,
             "alarm": None if alarm is None else asdict(alarm),
             "contexts": {str(key): int(n) for key, n in pane.adaptation.method.context_sizes(0).items()},
             "context": int(pane.adaptation.contexts[0]),
             "regions": int(regions[0]),
             "open": int(n_open[0]),
             "oracle": _number(match.oracle_level),
-            "map": self._map.regions(pane),
+            "map": self._regions,
         }
 
 

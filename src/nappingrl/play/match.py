@@ -46,6 +46,21 @@ class MatchSpec:
     """Episodes in the unchanged world before the match; -1: as many as detectors need, few where they take long."""
 
 
+class _EpisodeDraws:
+    """The uniform numbers from which the episodes of a pane begin: the same for all panes, and for `napping run`."""
+
+    def __init__(self, stream: np.random.Generator, n_draws: int, n_needed: int) -> None:
+        self._stream, self._n_draws, self._n_needed = stream, n_draws, n_needed
+        self._number, self._drawn = -1, np.zeros((1, n_draws))
+
+    def __call__(self, number: int) -> Floats:
+        """Those of an episode; the same one again, or a later one."""
+        while self._number < number:
+            self._drawn = self._stream.random((1, self._n_draws))
+            self._number += 1
+        return self._drawn if self._n_draws == self._n_needed else np.zeros((1, self._n_needed))
+
+
 class Match:
     """Two panes in the same world, and an oracle behind the scenes where the domain has one."""
 
@@ -63,15 +78,11 @@ class Match:
         self.agent = agent if agent is not None else load_agent(spec.agent or self.world.default_agent, spec.domain)
         check_fit(self.agent, domain)
         check_name("method", spec.method, method_names(self.world, self.agent))
-        is_slow = spec.domain in domains and domains.entry(spec.domain).cost >= SLOW_COST
-        n_before = spec.n_before if spec.n_before >= 0 else N_BEFORE_SLOW if is_slow else N_BEFORE
+        n_before = spec.n_before if spec.n_before >= 0 else N_BEFORE_SLOW if is_slow(spec.domain) else N_BEFORE
         self.spec = spec = replace(spec, changes=self.world.check(spec.changes), n_before=n_before)
         self.novelty = self.world.text(self.spec.changes)
         """The changes of the spec, as `--novelty` takes them."""
-        trial = TrialSpec(RunSpec(spec.domain, seed=spec.seed), self.novelty, 0)
-        self._stream = trial.stream("reset")
-        self._drawn: list[Floats] = []
-        self._key = trial.key("choice")
+        self._trial = TrialSpec(RunSpec(spec.domain, seed=spec.seed), self.novelty, 0)
         self.frozen: Pane | WatchedPane = watched or self._pane("frozen", 0)
         self.adapting = self._pane("frozen" if spec.method == YOU else spec.method, spec.n_before)
         has_oracle = bool(self.world.plain.oracle) and spec.method != "oracle"
@@ -81,6 +92,8 @@ class Match:
         self.changes: dict[str, float] = {}
         self.worlds: list[dict[str, float]] = [{}]
         """Those that were met, by number; the first is as trained."""
+        self._lived_in = {0}
+        """Numbers of the worlds in which an episode ended."""
         self.titles: dict[int, str] = {}
         """What drawn novelties are called, by number of their world."""
         self.n_ticks = self._changed_at = 0
@@ -96,14 +109,9 @@ class Match:
         plain = self.world.plain
         spec = AdaptationSpec(method).resolve(plain if method == "oracle" else self.world.domain, ENDLESS_OPTIONS)
         skipped = self.spec.n_before - n_before
-        return Pane(self.world, spec, self.agent, lambda number: self._draw(number + skipped), self._key, n_before)
-
-    def _draw(self, number: int) -> Floats:
-        """The uniform numbers of an episode: the same for all panes, and for `napping run`."""
-        while len(self._drawn) <= number:
-            self._drawn.append(self._stream.random((1, self.world.plain.n_reset_draws)))
-        drawn, n_needed = self._drawn[number], self.world.domain.n_reset_draws
-        return drawn if drawn.shape[1] == n_needed else np.zeros((1, n_needed))
+        draws = _EpisodeDraws(self._trial.stream("reset"), plain.n_reset_draws, self.world.domain.n_reset_draws)
+        key = self._trial.key("choice")
+        return Pane(self.world, spec, self.agent, lambda number: draws(number + skipped), key, n_before)
 
     @property
     def panes(self) -> tuple[Pane | WatchedPane, Pane]:
@@ -131,9 +139,10 @@ class Match:
     def step(self) -> list[Episode]:
         """One step of everyone; returns the episodes of the shown panes that ended."""
         self.n_ticks += 1
-        ended = [pane.step() for pane in self.panes]
+        ended = [episode for pane in self.panes if (episode := pane.step()) is not None]
+        self._lived_in.update(episode.world for episode in ended)
         self._step_oracle()
-        return [episode for episode in ended if episode is not None]
+        return ended
 
     def _step_oracle(self) -> None:
         """A step of the oracle; it plans anew once the world has rested for a while, as that takes long."""
@@ -165,10 +174,11 @@ class Match:
 
     def _forget_unused(self) -> None:
         """Drop the latest world if no episode ended in it (a slider on its way), and any beyond the limit."""
-        used = {episode.world for pane in self.panes for episode in pane.episodes}
-        if len(self.worlds) > 1 and (len(self.worlds) - 1 not in used or len(self.worlds) >= MAX_WORLDS):
+        latest = len(self.worlds) - 1
+        if latest and (latest not in self._lived_in or len(self.worlds) >= MAX_WORLDS):
             self.worlds.pop()
-            self.titles.pop(len(self.worlds), None)
+            self.titles.pop(latest, None)
+            self._lived_in.discard(latest)
 
     def describe_world(self, number: int) -> str:
         """A world that was met, in words."""
@@ -184,6 +194,11 @@ class Match:
             return None
         latest = [episode.total for episode in self.oracle.episodes[-5:]]
         return float(np.mean(latest)) if latest else None
+
+
+def is_slow(domain: str) -> bool:
+    """Whether a step takes long."""
+    return domain in domains and bool(domains.entry(domain).cost >= SLOW_COST)
 
 
 def method_names(world: World, agent: Agent) -> list[str]:

@@ -17,6 +17,8 @@ from nappingrl.types import Actions, Decision, Flags, Floats, Observations, Poin
 ROW = np.zeros(1, np.int64)
 REEL_EVERY = 3
 """Ticks of a simulator per picture."""
+MAX_EPISODES, MAX_ALARMS = 500, 50
+"""The latest ones that a pane remembers: a match may go on for hours."""
 Draws = Callable[[int], Floats]
 """The uniform numbers (1, n_reset_draws) from which an episode begins."""
 
@@ -70,6 +72,7 @@ class Pane:
         self.changes: dict[str, float] = {}
         self.episode, self.step_number, self.total, self.since_change = -n_before, 0, 0.0, 0
         self.episodes: list[Episode] = []
+        """The latest ones that ended."""
         self.alarms: list[Alarm] = []
         self.gauge: Gauge | None = None
         self.human: int | None = None
@@ -157,6 +160,7 @@ class Pane:
         is_detected = bool(self.adaptation.contexts[0])
         ended = Episode(self.episode, self.total, self.step_number, is_detected, self.world_number)
         self.episodes.append(ended)
+        del self.episodes[:-MAX_EPISODES]
         self.episode += 1
         self.journal.end_episode(ROW)
         self.adaptation.end_episode(ROW, np.array([self.episode]))
@@ -166,6 +170,7 @@ class Pane:
     def _note_alarm(self) -> None:
         why = self.adaptation.detector.explain(0)
         self.alarms.append(Alarm(self.episode, self.step_number, self.since_change, why))
+        del self.alarms[:-MAX_ALARMS]
 
     # ------------------------------------------------------------------------------------------------- telling
 

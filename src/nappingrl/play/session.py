@@ -16,6 +16,7 @@ from nappingrl.play.choices import Choices
 from nappingrl.play.film import MAX_FILM_SECONDS, Recording
 from nappingrl.play.frames import Frames
 from nappingrl.play.match import YOU, Match, MatchSpec, default_method, method_names
+from nappingrl.play.rehearsal import rehearse_once
 from nappingrl.play.watched import WATCHED_DOMAIN, WatchedPane
 from nappingrl.play.world import World
 from nappingrl.registry import methods
@@ -27,8 +28,9 @@ FAST = 16.0
 class Session:
     """Everything behind one tab."""
 
-    def __init__(self, choices: Choices | None = None) -> None:
-        self.choices = choices or Choices()
+    def __init__(self, choices: Choices | None = None, rehearses: bool = False) -> None:
+        """`rehearses`: whether kernels are compiled in another process before a match begins."""
+        self.choices, self._rehearses = choices or Choices(), rehearses
         self.is_paused, self.speed = False, 1.0
         self.match: Match
         self.frames: Frames
@@ -95,6 +97,8 @@ class Session:
             offered = method_names(world, agent)
             method = self.choices.method if self.choices.method in offered else default_method(world, agent)
             spec = replace(spec, method=method)
+        if self._rehearses:
+            rehearse_once(spec)
         if self.choices.watch and self._watched is None:
             self._watched = WatchedPane(self.choices.watch)
         watched = self._watched if spec.domain == WATCHED_DOMAIN else None

@@ -38,7 +38,7 @@ class _Worker:
     """A session with a clock."""
 
     def __init__(self, connection: Connection, choices: Choices) -> None:
-        self._connection, self._session = connection, Session(choices)
+        self._connection, self._session = connection, Session(choices, rehearses=True)
         self._n_unshown = 0
         self._next = time.monotonic()
         self._told: dict[str, Any] = {}

@@ -66,17 +66,7 @@ def to_principles(
     d = z.shape[1]
     importance = np.ones(d) if policy.kind == REMAP else np.abs(policy.weights[:, :d]).max(axis=0)
     points = z * importance / max(float(importance.max()), 1e-12)
-    sites: list[int] = []
-    visits: list[int] = []
-    for m in range(len(points)):
-        same = [k for k, site in enumerate(sites) if wanted[site] == wanted[m]]
-        distances = [float(((points[sites[k]] - points[m]) ** 2).sum()) for k in same]
-        nearest = same[int(np.argmin(distances))] if same else -1
-        if nearest < 0 or actions[sites[nearest]] != actions[m]:
-            sites.append(m)
-            visits.append(1)
-        else:
-            visits[nearest] += 1
+    sites, visits = _find_sites(points, wanted, actions)
     executed = np.zeros((len(sites), domain.n_actions), np.bool_)
     executed[np.arange(len(sites)), actions[sites]] = True
     return {
@@ -84,6 +74,24 @@ def to_principles(
         "best": np.full(len(sites), policy.estimate), "best_action": actions[sites],
         "visits": np.array(visits, np.int64), "situation": states[sites].astype(np.float32),
     }  # fmt: skip
+
+
+def _find_sites(points: Floats, wanted: NDArray[np.int64], actions: NDArray[np.int64]) -> tuple[list[int], list[int]]:
+    """The points that become sites, in their order, and how many points each stands for."""
+    sites: list[int] = []
+    visits: list[int] = []
+    of_wanted: dict[int, list[int]] = {}
+    for m, point in enumerate(points):
+        same = of_wanted.setdefault(int(wanted[m]), [])
+        distances = ((points[[sites[k] for k in same]] - point) ** 2).sum(axis=1)
+        nearest = same[int(distances.argmin())] if same else -1
+        if nearest < 0 or actions[sites[nearest]] != actions[m]:
+            same.append(len(sites))
+            sites.append(m)
+            visits.append(1)
+        else:
+            visits[nearest] += 1
+    return sites, visits
 
 
 def _actions(policy: SimplePolicy, z: NDArray[np.float64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,0 +1,69 @@
+"""Compile the kernels of a match before it begins, once on a machine, in a process whose memory is given back.
+
+Compiling takes up to a minute and 200 MB, which a process never returns; loading what was compiled takes neither.
+`python -m nappingrl.play.rehearsal DOMAIN AGENT METHOD`
+"""
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from threading import Thread
+
+import numpy as np
+
+from nappingrl._build import kernel_folder
+from nappingrl.methods.auto import Auto
+from nappingrl.play.match import YOU, Match, MatchSpec, is_slow, method_names
+from nappingrl.registry import methods
+
+N_STEPS = 800
+"""Enough for an alarm, a plan, and episodes in the changed world."""
+
+
+def rehearse_once(spec: MatchSpec) -> None:
+    """Rehearse a match in a process of its own, unless that was done before on this machine.
+
+    Whatever goes wrong there goes wrong again in the match, which says why.
+    """
+    folder = kernel_folder()
+    is_learning = spec.method != YOU and methods.get(spec.method).can_be_saved
+    if folder is None or not is_learning or is_slow(spec.domain):
+        return
+    mark = folder / re.sub(r"[^\w.-]", "_", f"rehearsed-{spec.domain}-{spec.method}")
+    if mark.exists():
+        return
+    words = [sys.executable, "-m", __name__, spec.domain, spec.agent, spec.method]
+    silent = subprocess.DEVNULL
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=silent, stderr=silent) as process:
+        process.wait()
+    mark.touch()
+
+
+def rehearse(spec: MatchSpec) -> None:
+    """Play a match in a world that changes, with everything that may act in it."""
+    match = Match(spec)
+    _play_changed(match)
+    method, offered = match.adapting.adaptation.method, method_names(match.world, match.agent)
+    for name in method.candidates if isinstance(method, Auto) else ():
+        if name in offered:  # in the match, it may act only after others have failed
+            _play_changed(Match(replace(spec, method=name), match.world, match.agent))
+
+
+def _play_changed(match: Match) -> None:
+    switches = match.world.switches
+    match.change_world(switches[0].values if switches else match.world.draw("", np.random.default_rng(0)))
+    for _ in range(N_STEPS):
+        match.step()
+
+
+def _end_with_parent() -> None:
+    sys.stdin.read()
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    Thread(target=_end_with_parent, daemon=True).start()
+    domain, agent, method = sys.argv[1:]
+    rehearse(MatchSpec(domain, agent, method))

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 POSITIONS = 1000
 """Of a slider."""
+MAX_SHOWN = 80
+"""Characters of a world that was met before; the whole text is its tooltip."""
 HOLD_SECONDS = 0.7
 """For so long after a visitor's move, a slider is not moved by what comes back."""
 
@@ -174,7 +176,7 @@ class WorldPanel:
         with self._known:
             ui.label("Worlds met before").classes("muted")
             for number, words in enumerate(worlds):
-                chip = ui.button(words[:60], color=None)
+                chip = ui.button(words if len(words) <= MAX_SHOWN else f"{words[:MAX_SHOWN]} …", color=None)
                 chip.on_click(lambda number=number: self._tab.send(commands.World(number)))
                 chip.props(f'dense no-caps {"unelevated" if number == at else "outline"} data-world="{number}"')
                 chip.classes("solid" if number == at else "")

@@ -114,6 +114,7 @@ class Frames:
             "kind": "frame",
             "match": self.number,
             "frame": self._n_frames,
+            "tick": match.n_ticks,
             "paused": is_paused,
             "speed": speed,
             "panes": [self._pane(i, pane) for i, pane in enumerate(match.panes)],
@@ -123,7 +124,7 @@ class Frames:
         }
         if gauge is not None:
             frame["limits"] = [gauge.label, _number(gauge.low), _number(gauge.high)]
-        is_due = self._n_frames % SLOW == 1
+        is_due = is_paused or self._n_frames % SLOW == 1
         if is_due or match.adapting.episode != self._imagined_in:
             frame["imagined"] = imagined(match.adapting)
             self._imagined_in = match.adapting.episode
@@ -143,8 +144,8 @@ class Frames:
         }
         if isinstance(pane, WatchedPane):
             said["note"] = pane.note
-        if words := pane.action_words:
-            said["words"] = words
+        if any(pane.action_words):
+            said["words"] = pane.action_words
         if pane.wanted is not None and pane.executed is not None:
             said |= {"wanted": pane.wanted.actions[0].tolist(), "does": pane.executed[0].tolist()}
         return said | self._picture(i, pane.sketch())

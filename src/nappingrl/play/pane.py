@@ -187,10 +187,12 @@ class Pane:
         return bool((self.executed != self.wanted.actions).any())
 
     @property
-    def action_words(self) -> str:
-        """What the latest action does, in words; empty: its name says it."""
+    def action_words(self) -> tuple[str, str]:
+        """The latest action that was wanted and the one that was done, in words; empty: their names say it."""
         name = self.world.plain.name_action
-        return "" if name is None or self.executed is None else name(self.seen[0], int(self.executed[0]))
+        if name is None or self.wanted is None or self.executed is None:
+            return "", ""
+        return name(self.seen[0], int(self.wanted.actions[0])), name(self.seen[0], int(self.executed[0]))
 
     def imagine(self, n_steps: int) -> Floats | None:
         """The observations that the method's model predicts from now on; None: it has none, or does not act by it."""

@@ -25,7 +25,7 @@ REPLY_SECONDS = 60.0
 class WatchedPane:
     """The newest game of a server, seen through its port for observers; it knows nothing but the picture."""
 
-    is_overriding, action_words = False, ""
+    is_overriding, action_words = False, ("", "")
     wanted: Decision | None = None
     executed: Actions | None = None
 

@@ -118,12 +118,8 @@ class _Worker:
         }  # fmt: skip
         if state != self._told:
             self._told = state | {"changes": dict(match.changes)}
-            worlds = [match.world.describe(changes) for changes in match.worlds]
-            said = {
-                "words": match.world.describe(match.changes),
-                "worlds": worlds,
-                "at": match.worlds.index(match.changes),
-            }
+            worlds, at = list(map(match.describe_world, range(len(match.worlds)))), match.worlds.index(match.changes)
+            said = {"words": worlds[at], "worlds": worlds, "at": at}
             self._say({"kind": "state", **state, **said, **session.frames.copies()})
 
     def _say(self, message: dict[str, Any]) -> None:

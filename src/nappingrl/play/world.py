@@ -71,6 +71,8 @@ class World:
             flats += read_description(text, self._subject).ranges if "=" in text else ()
         neutral = transforms_of({flat: neutral_of(flat, self._subject) for flat in flats})
         self.domain = with_transforms(self.plain, neutral)
+        self._settings = {name for novelty in self.plain.novelties.values() for name in novelty.setting}
+        """Parameters that select levels: no change of the world."""
         self.sliders = tuple(self._read_sliders())
         self.novelties: dict[str, Novelty] = dict(self.plain.novelties)
         self.is_live = self.plain.action_mask is None
@@ -92,14 +94,15 @@ class World:
             values = {
                 flat: float(round((low + high) / 2)) if low != high else low for flat, (low, high) in ranges.items()
             }
-            switches.append(Switch(name, *SWITCHES[name], values))
+            changed = {flat: value for flat, value in values.items() if value != neutral_of(flat, domain)}
+            switches.append(Switch(name, *SWITCHES[name], changed))
         return switches
 
     def _read_sliders(self) -> list[Slider]:
         sliders = []
         for name, trained in list(self.plain.parameters.items())[:MAX_SLIDERS]:
-            if any(name in novelty.setting for novelty in self.plain.novelties.values()):
-                continue  # it selects levels; it is no change of the world
+            if name in self._settings:
+                continue
             spans = [novelty.ranges[name] for novelty in self.plain.novelties.values() if name in novelty.ranges]
             paper = (min(low for low, _ in spans), max(high for _, high in spans)) if spans else None
             low, high = _widened(*paper) if paper else _guess_range(float(trained))
@@ -139,10 +142,12 @@ class World:
         said = []
         for flat, value in changes.items():
             name, entry = split_name(flat)
+            if name in self._settings:
+                continue
             if entry is not None and name in SWITCHES:
                 said.append(": ".join(SWITCHES[name]))
             else:
-                said.append(say(flat, (value, value), self._subject))
+                said.append(say(flat, (value, value), self._subject).replace("_", " "))
         said = list(dict.fromkeys(said))
         if len(said) > MAX_SAID:
             said = [*said[: MAX_SAID - 1], f"and {len(said) - MAX_SAID + 1} more"]

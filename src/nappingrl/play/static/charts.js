@@ -37,7 +37,8 @@ function dashed(pen, x0, x1, y, name) {
 }
 
 // Returns over time, so that both panes share the axis although their episodes differ in length.
-export function drawReturns(canvas, series, range, oracle) {
+// `changes`: steps at which the world changed.
+export function drawReturns(canvas, series, range, oracle, changes) {
   const { pen, width, height } = prepare(canvas);
   const last = Math.max(1, ...series.map((s) => (s.length ? s.at(-1)[3] : 0)));
   const first = series[1].length > EPISODES ? series[1].at(-EPISODES)[3] : 0;
@@ -46,16 +47,10 @@ export function drawReturns(canvas, series, range, oracle) {
   const [low, high] = range || [Math.min(0, ...values), Math.max(1, ...values)];
   const box = axes(pen, width, height, low, high, short);
   const x = (tick) => box.left + 4 + ((box.right - box.left - 8) * (tick - first)) / Math.max(20, last - first);
-  let world = 0;
-  for (const [, , w, tick] of shown[0]) {
-    if (w !== world) {
-      pen.fillStyle = colour("alert");
-      pen.globalAlpha = 0.6;
-      pen.fillRect(x(tick) - 2, box.top, 1.5, box.bottom - box.top);
-      pen.globalAlpha = 1;
-      world = w;
-    }
-  }
+  pen.fillStyle = colour("alert");
+  pen.globalAlpha = 0.6;
+  for (const tick of changes) if (tick >= first && tick <= last) pen.fillRect(x(tick) - 1, box.top, 1.5, box.bottom - box.top);
+  pen.globalAlpha = 1;
   if (oracle !== null) dashed(pen, box.left, box.right, box.y(oracle), "oracle");
   ["frozen", "adapting"].forEach((name, i) => {
     pen.strokeStyle = pen.fillStyle = colour(name);
@@ -77,7 +72,7 @@ export function drawReturns(canvas, series, range, oracle) {
   pen.fillText(short(last), box.right, height - 6);
 }
 
-export function drawGauge(canvas, values, limits, alarms) {
+export function drawGauge(canvas, values, limits) {
   const { pen, width, height } = prepare(canvas);
   const [, low, high] = limits || ["", null, null];
   const isShare = high === 1;
@@ -137,8 +132,8 @@ export function drawMap(canvas, sites, trail, isNew) {
     pen.fillText("collecting states …", 10, height / 2);
     return;
   }
-  const reach = 1.1 * Math.max(2, ...points.map(([x, y]) => Math.max(Math.abs(x), Math.abs(y))));
-  const scale = Math.min(width, height) / (2 * reach) * Math.min(2, Math.max(width, height) / Math.min(width, height)) ** 0.5;
+  const reach = (axis) => 1.1 * Math.max(1.5, ...points.map((point) => Math.abs(point[axis])));
+  const scale = Math.min(width / (2 * reach(0)), height / (2 * reach(1)));
   const place = ([x, y]) => [width / 2 + x * scale, height / 2 - y * scale];
   if (sites.length) {
     if (isNew || !cells || cells.width !== Math.ceil(width / CELL)) cells = nearest(sites, place, width, height);

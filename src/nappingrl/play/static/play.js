@@ -7,6 +7,7 @@ import { Tour } from "./tour.js";
 const UNKNOWN_TAB = 4004; // the server has forgotten this page: a laptop slept, or the machine is very busy
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4, 16, 0];
 const MAX_CHIPS = 8;
+const SLIDING = 20; // changes within so many steps count as one
 const LONG_RULE = 300; // characters; longer ones are smaller, and scroll
 const PANES = ["frozen", "adapting"];
 const $ = (id) => document.getElementById(id);
@@ -19,7 +20,7 @@ const NOTHING = { poses: [], said: "" };
 const state = {
   about: null, facts: null, frame: null, link: "",
   shapes: [[], []], returns: [[], []], gauge: [], limits: null, trail: [], overrides: [], imagined: NOTHING,
-  n_frames: 0, shown: [], isMapNew: true, alarm: null, calm: 0,
+  changes: "{}", changedAt: [], n_frames: 0, shown: [], isMapNew: true, alarm: null,
 };
 let socket = null;
 
@@ -58,7 +59,7 @@ function receive(message) {
 }
 
 function begin(about) {
-  Object.assign(state, { about, facts: null, shapes: [[], []], returns: [[], []], gauge: [], trail: [], overrides: [], imagined: NOTHING, alarm: null, isMapNew: true });
+  Object.assign(state, { about, facts: null, shapes: [[], []], returns: [[], []], gauge: [], trail: [], overrides: [], imagined: NOTHING, changes: "{}", changedAt: [], alarm: null, isMapNew: true });
   curtain("");
   for (const name of PANES) {
     const chips = about.actions.length > MAX_CHIPS ? [""] : about.actions;
@@ -114,6 +115,13 @@ function show(frame, isDrawn) {
 }
 
 function note(frame) {
+  const changes = JSON.stringify(frame.changes);
+  if (changes !== state.changes) {
+    if (frame.tick - (state.changedAt.at(-1) ?? -Infinity) < SLIDING) state.changedAt.pop(); // a slider on its way
+    state.changedAt.push(frame.tick);
+    if (state.changedAt.length > 100) state.changedAt.shift();
+    state.changes = changes;
+  }
   for (const value of frame.gauge) state.gauge.push({ value, alarm: false });
   if (state.gauge.length > GAUGE_STEPS) state.gauge.splice(0, state.gauge.length - GAUGE_STEPS);
   if (frame.imagined) state.imagined = frame.imagined;
@@ -136,7 +144,7 @@ function drawPane(name, pane, shapes) {
   if (state.about.actions.length > MAX_CHIPS) {
     const chip = $(`${name}-actions`).firstChild;
     chip.className = "does";
-    chip.textContent = state.about.method === "you" && name === "adapting" ? "your shot" : `aims at ${pane.words ?? state.about.actions[pane.does]}`;
+    chip.textContent = state.about.method === "you" && name === "adapting" ? "your shot" : `aims at ${pane.words?.[1] ?? state.about.actions[pane.does]}`;
     return;
   }
   [...$(`${name}-actions`).children].forEach((chip, i) => {
@@ -145,6 +153,12 @@ function drawPane(name, pane, shapes) {
 }
 
 const steps = (n) => `${n} step${n === 1 ? "" : "s"}`;
+
+// The first causes of an alarm; there may be one for each observation.
+function brief(why) {
+  const causes = why.split(" and ");
+  return causes.length > 4 ? `${causes.slice(0, 3).join(", ")} and ${causes.length - 3} more` : why;
+}
 
 function facts(facts) {
   const { about, frame } = state;
@@ -158,7 +172,7 @@ function facts(facts) {
   state.facts = facts;
   put("oracle", facts.oracle === null ? "" : `oracle ${facts.oracle}`);
   const noticed = facts.alarm && facts.context > 0;
-  put("alarm", noticed ? `Noticed after ${steps(facts.alarm.after)}${facts.alarm.why ? `: ${facts.alarm.why}` : ""}` : state.limits && !facts.status.startsWith("the detector") ? `Watching: ${state.limits[0]}` : facts.status);
+  put("alarm", noticed ? `Noticed after ${steps(facts.alarm.after)}${facts.alarm.why ? `: ${brief(facts.alarm.why)}` : ""}` : state.limits && !facts.status.startsWith("the detector") ? `Watching: ${state.limits[0]}` : facts.status);
   $("alarm").classList.toggle("on", Boolean(noticed));
   put("acting", about.method === "you" ? (about.domain === "angrybirds" ? "You act: drag the bird back with the mouse and let go." : "You act: arrow keys.") : facts.acting ? `In force: ${about.methods[facts.acting] || facts.acting}` : facts.why ? `The frozen agent acts: ${facts.why}` : "The trained agent acts as it was trained.");
   put("rule", facts.rule || facts.rules.join("\n"));
@@ -166,16 +180,16 @@ function facts(facts) {
   $("rule").classList.toggle("long", facts.rule.length > LONG_RULE);
   const share = state.overrides.reduce((a, b) => a + b, 0) / Math.max(1, state.overrides.length);
   const pane = frame.panes[1];
-  const names = about.actions;
+  const [wanted, does] = pane.words ?? [about.actions[pane.wanted], about.actions[pane.does]];
   put("imagined", state.imagined.said);
-  put("override", !share || about.method === "you" ? "" : pane.override && typeof pane.does === "number" ? `wanted ${names[pane.wanted]}, does ${names[pane.does]}` : `${Math.round(100 * share)} % of the latest actions are not what the agent wanted`);
-  const contexts = Object.keys(facts.contexts).length;
+  put("override", !share || about.method === "you" ? "" : pane.override && typeof pane.does === "number" ? `wanted ${wanted}, does ${does}` : `${Math.round(100 * share)} % of the latest actions are not what the agent wanted`);
+  const contexts = Object.keys(facts.contexts).filter((context) => context !== "0").length;
   put("contexts", `${contexts} context${contexts === 1 ? "" : "s"} learned · now in ${facts.context ? `context ${facts.context}` : "the original one"}`);
   put("regions", `${facts.regions} region${facts.regions === 1 ? "" : "s"}${facts.open ? `, ${facts.open} still open` : ""}`);
 }
 
 function charts() {
-  drawReturns($("returns"), state.returns, state.about.range, state.facts?.oracle ?? null);
+  drawReturns($("returns"), state.returns, state.about.range, state.facts?.oracle ?? null, state.changedAt);
   drawGauge($("gauge"), state.gauge, state.limits);
   drawMap($("map"), state.facts?.map ?? [], state.trail, state.isMapNew);
   state.isMapNew = false;

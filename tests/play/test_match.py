@@ -11,6 +11,7 @@ from nappingrl.errors import BadSpecError, UnknownNameError
 from nappingrl.play.copies import as_command, as_python
 from nappingrl.play.match import YOU, Match, MatchSpec
 from nappingrl.play.pane import ROW
+from nappingrl.play.world import World
 from nappingrl.types import Floats, Rows
 
 REVERSED = {"action-remap[0]": 1.0, "action-remap[1]": 0.0}
@@ -217,3 +218,11 @@ def test_a_shot_is_shown_as_it_happens_and_a_person_can_shoot() -> None:
         match.advance()
     assert match.waits_for_you
     assert match.adapting.step_number == 1 or match.adapting.episode == 1
+
+
+@pytest.mark.parametrize("name", ["cartpole", "mountaincar", "crossroad", "Acrobot-v1", "Pendulum-v1"])
+def test_a_switch_names_only_what_it_changes(name: str) -> None:
+    world = World(name)
+    assert world.switches
+    for switch in world.switches:
+        assert world.check(switch.values) == switch.values  # otherwise it would go off by itself

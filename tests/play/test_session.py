@@ -3,6 +3,8 @@
 import gc
 import io
 import json
+import shutil
+import subprocess
 from collections import deque
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -224,3 +226,36 @@ def test_nothing_grows_while_a_match_goes_on(monkeypatch: pytest.MonkeyPatch) ->
     assert ended == list(range(len(ended)))  # the tab is told of every episode
     assert len(ended) > 80
     assert sizes[1] <= sizes[0]
+
+
+def test_every_paused_frame_says_what_the_agent_does() -> None:
+    session = begun()
+    for _ in range(3):
+        session.do(commands.Step())
+        assert "facts" in session.frame()  # words and chips are of the same step
+
+
+def test_shots_are_named_by_what_they_aim_at() -> None:
+    session = begun("angrybirds", agent="naive")
+    session.do(commands.Change({"taller_slingshot": 1.0, "template": 3.0}))
+    frame = session.frame()
+    assert frame["facts"]["world"] == "taller slingshot is 1 instead of 0"  # levels are no change of the world
+    session.advance()
+    wanted, does = session.frame()["panes"][1]["words"]
+    assert wanted == does
+    assert "pig" in does
+
+
+@pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="needs the program ffmpeg")
+def test_an_mp4_is_written_by_ffmpeg(tmp_path: Path) -> None:
+    session = begun()
+    session.do(commands.Film("mp4"))
+    session.advance(10)
+    file = session.do(commands.Film())
+    assert file is not None
+    path = tmp_path / file["name"]
+    path.write_bytes(file["data"])
+    words = ["ffmpeg", "-v", "error", "-i", str(path), "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
+    decoded = subprocess.run(words, capture_output=True, check=True)
+    assert decoded.stderr == b""
+    assert len(decoded.stdout) == 5 * 342 * 720 * 3  # 10 steps at 50 a second, 25 frames a second

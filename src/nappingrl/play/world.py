@@ -23,7 +23,7 @@ SWITCHES = {
     REMAP: ("reversed controls", "every action does what its opposite did"),
     "action-scale": ("reversed controls", "every action is multiplied by -1"),
     "obs-noise": ("noisy sensors", "noise of a tenth of each sensor's range"),
-    "action-delay": ("late controls", "actions take effect three steps late"),
+    "action-delay": ("late controls", "actions take effect some steps late"),
 }
 """Terms that are shown as switches: name and explanation."""
 MAX_SLIDERS = 40

@@ -104,9 +104,9 @@ function show(frame, isDrawn) {
     if (state.returns[i].length > 2000) state.returns[i].splice(0, 500);
   });
   note(frame);
+  if (frame.facts) facts(frame.facts);
   if (!isDrawn) return;
   frame.panes.forEach((pane, i) => drawPane(PANES[i], pane, state.shapes[i]));
-  if (frame.facts) facts(frame.facts);
   put("recorded", frame.recorded === undefined ? "" : `${frame.recorded.toFixed(1)} of ${state.about.film} s`);
   if (state.n_frames % 3 === 0 || frame.paused) charts();
   state.shown.push(performance.now());

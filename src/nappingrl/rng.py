@@ -1,5 +1,7 @@
 """Counter-based random streams, one per trial: a trial's draws do not depend on the other trials of the batch."""
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -63,3 +65,11 @@ def _draw_each(keys: Keys, draws: Keys, rows: Rows, words: Keys) -> None:
         row = rows[m]
         words[m] = draw(keys[row], draws[row])
         draws[row] += np.uint64(1)
+
+
+@kernel()
+def normal(key: np.uint64, counter: np.uint64) -> float:
+    """The counter-th normal number of a stream."""
+    a = (draw(key, np.uint64(2) * counter) >> np.uint64(11)) * 2.0**-53
+    b = (draw(key, np.uint64(2) * counter + np.uint64(1)) >> np.uint64(11)) * 2.0**-53
+    return math.sqrt(-2 * math.log(1.0 - a)) * math.cos(2 * math.pi * b)

@@ -128,12 +128,16 @@ def take_padded(batch: Any, first: int, size: int) -> Any:
     return _map_arrays(lambda array: np.ascontiguousarray(array[rows]), batch)
 
 
+def take_decision(decision: Decision, at: Any) -> Decision:
+    """Some rows of a decision."""
+    return Decision(decision.actions[at], decision.model_states[at], decision.preferences[at])
+
+
 def take_transition(transition: Transition, at: Any) -> Transition:
     """Some rows of a transition."""
-    decision = transition.decision
     return Transition(
         observations=take(transition.observations, at),
-        decision=Decision(decision.actions[at], decision.model_states[at], decision.preferences[at]),
+        decision=take_decision(transition.decision, at),
         actions=transition.actions[at],
         next_observations=take(transition.next_observations, at),
         rewards=transition.rewards[at],

@@ -80,6 +80,8 @@ class Method:
     """Whether it is given the domain's oracle and true parameters; such a method only runs in trials."""
     acts_as_agent: ClassVar[bool] = False
     """Whether it acts as the frozen agent, apart from a few probes, until it is certain."""
+    acts_on_demand: ClassVar[bool] = False
+    """Whether `act` may be left out where its actions are not executed, since it is costly and `learn` needs none."""
     can_be_saved: bool = False
     """Whether `state` holds everything that it learned."""
     needs_alarm: bool = True

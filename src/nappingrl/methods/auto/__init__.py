@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 from nappingrl.agents.base import Agent
-from nappingrl.agents.observations import merge_decisions, take
+from nappingrl.agents.observations import merge_decisions, take, take_decision
 from nappingrl.errors import BadSpecError
 from nappingrl.methods.auto.arbiter import AGENT, Arbiter, Offer
 from nappingrl.methods.auto.candidates import CANDIDATES, CandidatesOption, make_candidates
@@ -149,12 +149,19 @@ class Auto(Method):
         players = self._episodes.player[rows]
         actions: Actions = decision.actions
         for number, method in enumerate(self._methods):
-            chosen = method.act(rows, observations, decision)
-            self._chosen[number, rows] = chosen
             is_mine = players == number + 1
+            if method.acts_on_demand:
+                if not is_mine.any():
+                    continue
+                part = take(observations, is_mine), take_decision(decision, is_mine)
+                chosen = method.act(rows[is_mine], *part)
+            else:
+                every = method.act(rows, observations, decision)
+                self._chosen[number, rows] = every
+                chosen = every[is_mine]
             if is_mine.any():
                 actions = actions.copy()
-                actions[is_mine] = chosen[is_mine]
+                actions[is_mine] = chosen
         return actions
 
     # ------------------------------------------------------------------------------------------------- learning

@@ -10,11 +10,12 @@ from typing_extensions import override
 
 from nappingrl.agents.base import Agent
 from nappingrl.methods.base import Forecast, Method, MethodInfo
-from nappingrl.methods.foresight.config import config_options, read_config
+from nappingrl.methods.foresight.config import ForesightConfig, read_config
 from nappingrl.methods.foresight.describe import describe, to_principles
 from nappingrl.methods.foresight.policies import FROZEN
 from nappingrl.methods.foresight.table import RunningEpisodes, TrialTable
 from nappingrl.methods.foresight.trial import ForesightTrial, TrialState
+from nappingrl.methods.settings import settings_as_options
 from nappingrl.options import Option
 from nappingrl.snapshot import Expected, Sizes, flatten, unflatten
 from nappingrl.types import Actions, Decision, Flags, Floats, Keys, Observations, Rows, Transition
@@ -47,7 +48,7 @@ class Foresight(Method):
     learns_from_others = True
     needs_domain = True
     can_be_saved = True
-    options: ClassVar[Mapping[str, Option]] = config_options()
+    options: ClassVar[Mapping[str, Option]] = settings_as_options(ForesightConfig)
 
     def __init__(self, agent: Agent, info: MethodInfo, n: int) -> None:
         super().__init__(agent, info, n)

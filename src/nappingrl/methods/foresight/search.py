@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from nappingrl._build import kernel
 from nappingrl.methods.foresight.rollout import RETURN, Rollouts, evaluate, max_return
-from nappingrl.rng import draw
+from nappingrl.rng import draw, normal
 from nappingrl.types import Floats
 
 
@@ -28,14 +28,6 @@ class Effort(NamedTuple):
     """Factor of the size from round to round."""
     initial_bias: float
     """Standard deviation of random biases and products; that of slopes is 1."""
-
-
-@kernel()
-def normal(key: np.uint64, counter: np.uint64) -> float:
-    """The counter-th normal number of a stream."""
-    a = (draw(key, np.uint64(2) * counter) >> np.uint64(11)) * 2.0**-53
-    b = (draw(key, np.uint64(2) * counter + np.uint64(1)) >> np.uint64(11)) * 2.0**-53
-    return math.sqrt(-2 * math.log(1.0 - a)) * math.cos(2 * math.pi * b)
 
 
 @kernel()

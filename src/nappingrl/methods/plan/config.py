@@ -20,7 +20,7 @@ class PlanConfig(ModelConfig):
     min_transitions: int = setting(50, "transitions in the changed world needed for the first fit", 1)
     growth: float = setting(1.5, "fit again when there are this many times more transitions", 1.01)
     max_relative_error: float = setting(
-        0.1, "plan if the mean error of a predicted step is at most this share of a typical step"
+        0.1, "plan if the error of a predicted step is at most this share of a typical step"
     )
     n_judged_episodes: int = setting(3, "latest episodes by which the model is judged", 1)
     max_distance: float = setting(

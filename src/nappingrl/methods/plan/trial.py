@@ -88,8 +88,8 @@ class PlanTrial:
 
     @property
     def error(self) -> float:
-        """The mean error of a predicted step, as a share of a typical one; infinite: not known yet."""
-        return float(np.mean(self._errors)) if self._errors else np.inf
+        """The error of a predicted step in the middle one of the latest episodes; infinite: not known yet."""
+        return float(np.median(self._errors)) if self._errors else np.inf
 
     @property
     def is_ready(self) -> bool:

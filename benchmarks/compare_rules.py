@@ -5,6 +5,7 @@ python benchmarks/compare_rules.py cartpole --scores-of-every-domain --trials 10
 """
 
 import argparse
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from nappingrl.registry import domains
 from nappingrl.report.runs import read_run
 from nappingrl.report.summary import Summary
 from nappingrl.report.table import table_digits
-from nappingrl.trials.runner import run_into
+from nappingrl.trials.runner import run_into, why_not
 from nappingrl.trials.spec import RunSpec
 from nappingrl.trials.workers import default_workers
 from nappingrl.types import DomainSpec
@@ -91,6 +92,9 @@ def main() -> None:
             novelty=arguments.novelty,
             **setting,
         ).complete()
+        if reason := why_not(spec):
+            print(f"{name} {setting}: {reason}", file=sys.stderr)
+            continue
         words = [
             word for value in setting.values() for word in (value.values() if isinstance(value, dict) else [value])
         ]

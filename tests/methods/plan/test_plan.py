@@ -1,5 +1,7 @@
 """The method `plan` through the public interface."""
 
+from pathlib import Path
+
 import gymnasium
 import polars as pl
 import pytest
@@ -53,6 +55,23 @@ def test_it_says_what_it_does_or_why_it_does_not(env: str, is_good: bool) -> Non
     world.reset(seed=9)
     assert ("plan 16 steps ahead" in agent.describe_policy()) == is_good
     assert agent.method.status(0).startswith("its model of the changed world misses a step by") == (not is_good)
+
+
+@pytest.mark.parametrize("env", [CART, SWITCHED_CART])
+def test_a_saved_agent_goes_on_within_an_episode(env: str, tmp_path: Path) -> None:
+    model = cart_agent(env)
+    agent = nappingrl.NappingAgent(model, domain=env, method="plan", detector="given", max_relative_error=1.0)
+    agent.calibrate(gymnasium.make(env), episodes=4)
+    world = agent.wrap(nappingrl.apply_novelty(gymnasium.make(env), "push=0.5"))
+    for episode in range(4):
+        observation, _ = world.reset(seed=episode)
+        for _ in range(60 if episode < 3 else 5):
+            observation, *_ = world.step(agent.predict(observation)[0])
+    assert agent.describe_policy()
+    agent.save(tmp_path / "agent.zip")
+    loaded = nappingrl.NappingAgent.load(tmp_path / "agent.zip", model=model)
+    assert loaded.predict(observation)[0] == agent.predict(observation)[0]
+    assert loaded.describe_policy() == agent.describe_policy()
 
 
 def test_a_search_without_end_is_refused() -> None:

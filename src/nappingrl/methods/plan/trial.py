@@ -31,13 +31,14 @@ class TrialState:
     fitted: Transitions | None
     """What the model was fitted to."""
     errors: Annotated[list[float], Expected(low=0)]
-    sequence: Annotated[Sequence, Expected(("h", "k"), low=-1)] | None
+    sequence: Annotated[Sequence, Expected(("m", "k"), low=-1)]
+    """What is left of the latest one; empty: there is none."""
 
     def check(self, sizes: Sizes) -> None:
         """Raise if what was saved is no trial's."""
         highest = sizes["n_actions"] - 1 if sizes["n_actions"] else 1
-        if self.sequence is not None and (self.sequence > highest).any():
-            raise ValueError(f"a sequence with the action {self.sequence.max()}")
+        if (self.sequence > highest).any() or len(self.sequence) not in (0, sizes["h"]):
+            raise ValueError(f"a sequence of {len(self.sequence)} actions, up to {self.sequence.max(initial=-1)}")
         if len(self.errors) > sizes["n_judged"]:
             raise ValueError(f"{len(self.errors)} errors; at most {sizes['n_judged']} are kept")
 
@@ -165,7 +166,8 @@ class PlanTrial:
 
     def state(self) -> TrialState:
         """Everything that was learned."""
-        return TrialState(self.key, self._counter, self.context, self._fitted, self._errors, self._sequence)
+        sequence = np.zeros((0, max(1, len(self._encoding.low)))) if self._sequence is None else self._sequence
+        return TrialState(self.key, self._counter, self.context, self._fitted, self._errors, sequence)
 
     def restore(self, state: TrialState, before: Transitions) -> None:
         """Continue from this state."""
@@ -173,7 +175,7 @@ class PlanTrial:
         self.enter(state.context)
         if state.fitted is not None:
             self._fit(before, state.fitted)
-        self._errors, self._sequence = state.errors, state.sequence
+        self._errors, self._sequence = state.errors, state.sequence if len(state.sequence) else None
 
 
 def _typical_step(parts: list[Transitions]) -> Floats:

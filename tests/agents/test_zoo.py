@@ -76,7 +76,7 @@ def test_converted_card(domain: str, name: str) -> None:
     assert "RL Baselines3 Zoo" in card["source"]
     assert card["licence"].startswith("MIT License\n\nCopyright")
     assert len(card["original"]["sha256"]) == 64
-    assert evaluate(agent, card["recipe"]["env"], 40, seed=77).mean() == card["pre_novelty_return"]["mean"] == 200
+    assert evaluate(agent, card["recipe"], 40, seed=77).mean() == card["pre_novelty_return"]["mean"] == 200
     known = agent.hyperparameters()
     assert known["algorithm"] == card["algorithm"] == name.removeprefix("zoo-").upper()
     assert "unreadable" not in known

@@ -17,7 +17,7 @@ NUMBERS = {
 """Every option that takes a number, with what is allowed."""
 REQUIRED = {
     "birds serve": "--out o", "birds external": "--out o --command x", "birds levels": "o", "paper": "--out o",
-    "figure": "overall", "replay": "run 0", "claims": "runs", "export": "run",
+    "figure": "overall", "replay": "run 0", "claims": "runs", "export": "run", "convert": "model.zip cartpole new",
 }  # fmt: skip
 
 

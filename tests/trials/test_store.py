@@ -92,6 +92,7 @@ def test_manifest_of_a_run(agent: Agent) -> None:
         "domain": "mountaincar", "agent": "x", "method": "napping", "novelty": "all", "trials": 130, "seed": 0,
         "strength": 1.0, "score": "from-rest-right", "detector": "rolling-mean",
         "protocol": "1+2", "options": {"rule": "fallback", "space": "raw"}, "guard": False,
+        "domain_options": {},
     }  # fmt: skip
     assert (made.n_trials, made.n_episodes) == (390, 3)
     assert made.n_chunks == 4

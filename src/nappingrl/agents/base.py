@@ -70,6 +70,8 @@ class Agent(ABC):
     source: str | None = None
     is_stateful: bool = False
     """Whether the agent itself adapts during a trial (scripted agents); only the method `frozen` accepts it then."""
+    extends_actions: bool = False
+    """Whether its actions may be numbers from `n_actions` on that the domain understands, such as free shots."""
     domain_options: Mapping[str, Any] = MappingProxyType({})
     """Options of the domain that the agent plays with, such as what it observes; a run may give others."""
 

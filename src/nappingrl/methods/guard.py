@@ -196,6 +196,10 @@ class GuardedMethod(Method):
         return self.method.is_certain(rows)
 
     @override
+    def try_out(self, row: int) -> bool:
+        return not self.guard.plays_frozen(np.array([row]))[0] and self.method.try_out(row)
+
+    @override
     def forecast(self, row: int) -> Forecast | None:
         return self.method.forecast(row)
 

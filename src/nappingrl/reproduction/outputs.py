@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nappingrl.report import figures
+from nappingrl.report.figures.embedding_map import draw_replayed_map, first_with_regions
 from nappingrl.report.figures.values import drawn_parameters
 from nappingrl.report.page import write_report
 from nappingrl.report.page.rules import why_no_rules
@@ -41,10 +42,11 @@ def draw_figures(runs: Sequence[Run], out: Path) -> list[Path]:
                 path = out / f"{domain}-{name.removeprefix(f'{domain}-')}.png"
                 files.append(figures.draw_figure(name, chosen, path, statistic))
     for run in filter(_has_regions, runs):
-        if run.path is not None and not why_no_rules(run.method):
-            path = out / f"{run.path.name}-embedding-map.png"
-            figures.draw_trial_map(run, path)
-            files.append(path)
+        if run.path is None or why_no_rules(run.method):
+            continue
+        again = run.replay(first_with_regions(run.rows))
+        if len(again.table.get("site", ())):  # `auto` shows the candidate in force, which may have no principles
+            files.append(draw_replayed_map(run.manifest, again, out / f"{run.path.name}-embedding-map.png"))
     return files
 
 

@@ -38,4 +38,5 @@ class DataLab(ScriptedBirdsAgent):
     """Chooses among pigs, buildings and TNT by utility."""
 
     name = "datalab"
+    extends_actions = True
     policy = DataLabPolicy

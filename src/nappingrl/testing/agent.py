@@ -38,7 +38,7 @@ def _check_decision(decision: Decision, agent: Agent) -> None:
     if agent.n_actions:
         actions = decision.actions
         assert actions.dtype == np.int64, f"actions are {actions.dtype}; discrete ones must be int64"
-        inside = (actions >= 0) & (actions < agent.n_actions)
+        inside = (actions >= 0) & ((actions < agent.n_actions) | agent.extends_actions)
         assert inside.all(), f"action {actions[~inside][0]} is outside 0 to {agent.n_actions - 1}"
     states, preferences = decision.model_states, decision.preferences
     assert states.shape == (m, agent.embedding_dim), (

@@ -32,13 +32,17 @@ Points = NDArray[np.float64]
 
 def draw_trial_map(run: Run, path: Path, trial: str = "") -> "Replayed":
     """Run a trial again and draw its regions; default: the first trial with two regions or more."""
-    again = run.replay(trial or _first_with_regions(run.rows))
-    novelty, number = again.rows["novelty"][0], again.rows["number"][0]
-    draw_map(run.manifest, again.table, path, f"{novelty} {number}")
+    again = run.replay(trial or first_with_regions(run.rows))
+    draw_replayed_map(run.manifest, again, path)
     return again
 
 
-def _first_with_regions(rows: pl.DataFrame) -> str:
+def draw_replayed_map(manifest: Manifest, again: "Replayed", path: Path) -> Path:
+    """The regions of a replayed trial."""
+    return draw_map(manifest, again.table, path, f"{again.rows['novelty'][0]} {again.rows['number'][0]}")
+
+
+def first_with_regions(rows: pl.DataFrame) -> str:
     """The id of the first trial with two regions or more, else with one; a single region is a map of one colour."""
     return str(rows["trial"][int(rows["regions"].clip(0, 2).to_numpy().argmax())])
 

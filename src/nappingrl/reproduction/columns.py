@@ -59,7 +59,8 @@ def column_of(spec: Mapping[str, Any]) -> str:
     """The column of a run by its completed spec; empty: it is of none."""
     literal = COLUMNS[PRINTED]
     if spec["method"] == literal.method:
-        options = spec.get("options", {})
+        usual = {name: option.default for name, option in methods.get(literal.method).options.items()}
+        options = usual | spec.get("options", {})  # a spec states options only where they differ from the method's
         is_literal = spec.get("score") == literal.score(str(spec["domain"])) and all(
             options.get(name) == value for name, value in literal.options.items()
         )

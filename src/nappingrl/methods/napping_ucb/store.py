@@ -186,8 +186,7 @@ def new_cell(
     """A cell without scores at a new site, in space reserved before."""
     index = add_site(sites, row, point, wanted)
     page, i = address(sites, row, index)
-    for k in range(situation.shape[0]):
-        stats.situation[page, i, k] = situation[k]
+    stats.situation[page, i] = situation
     cell = cell_at(sites, stats, row, index)
     cell.counts[:] = 0
     cell.means[:] = 0.0

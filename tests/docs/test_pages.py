@@ -141,7 +141,6 @@ def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     Path("figures").mkdir()
-    Path("benchmarks").symlink_to(ROOT / "benchmarks")  # commands are run from a clone
     namespace = SETUP.get(name_of(page), dict)()
     entry_points: dict[str, dict[str, str]] = {}
     if name_of(page) in WARNED:

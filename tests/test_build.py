@@ -17,7 +17,7 @@ from nappingrl._build import kernel, kernel_folder, source_sha256
 
 ROOT = Path(nappingrl.__file__).parent
 MODULES = {f"nappingrl.{'.'.join(file.relative_to(ROOT).with_suffix('').parts)}": file for file in ROOT.rglob("*.py")}
-KERNEL_MODULES = {name for name, file in MODULES.items() if "\n@kernel(" in file.read_text(encoding="utf-8")}
+KERNEL_MODULES = {name for name, file in MODULES.items() if _build.HAS_KERNEL.search(file.read_bytes())}
 
 
 def test_source_hash_is_steady() -> None:
@@ -82,6 +82,37 @@ def compiled_and_hits() -> tuple[float, int]:
     """What a fresh kernel gives, and how often its code came from the cache."""
     fresh: Any = kernel()(triple)
     return fresh(2.0), sum(fresh.stats.cache_hits.values())
+
+
+def multiplier(factor: float) -> Any:
+    """A kernel that is a closure over a kernel, which is one over a number."""
+
+    @kernel()
+    def multiply(x: float) -> float:
+        return factor * x
+
+    @kernel()
+    def add_one(x: float) -> float:
+        return multiply(x) + 1
+
+    return multiply, add_one
+
+
+@pytest.mark.usefixtures("cache_folder")
+def test_closures_are_cached_by_what_they_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Closures of one name are kept apart, and found again; those over kernels of other packages are not kept."""
+    for factor in (2.0, 3.0, 2.0):
+        for compiled in multiplier(factor):
+            compiled(1.0)
+    kernels = [multiplier(factor) for factor in (2.0, 3.0)]
+    assert [(multiply(5.0), add_one(5.0)) for multiply, add_one in kernels] == [(10.0, 11.0), (15.0, 16.0)]
+    hits = [[sum(compiled.stats.cache_hits.values()) for compiled in pair] for pair in kernels]
+    assert hits == [[1, 0], [1, 0]]
+    monkeypatch.setitem(multiplier.__globals__, "__name__", "nappingrl.example")
+    for _ in range(2):
+        ours = multiplier(4.0)[1]
+        assert ours(5.0) == 21.0
+    assert sum(ours.stats.cache_hits.values()) == 1
 
 
 DAMAGE = {
@@ -165,7 +196,7 @@ def test_what_a_kernel_uses_is_in_the_hash(name: str) -> None:
     tree = ast.parse(MODULES[name].read_text(encoding="utf-8"))
     kernels = [
         node
-        for node in tree.body
+        for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef) and any("kernel" in ast.unparse(by) for by in node.decorator_list)
     ]
     used = _names(*(statement for function in kernels for statement in function.body))

@@ -132,7 +132,8 @@ class Adaptation:
         """Of the episodes under way, without the rewards of dropped steps."""
         self.filter = TransitionFilter(method.n)
         self._known: Any = None  # the latest array of observations that are all usable: no need to judge it twice
-        self._detects_within_episodes = type(detector).step is not Detector.step
+        self.detects_within_episodes = type(detector).step is not Detector.step
+        """Whether an alarm may come within an episode, not only at its beginning."""
 
     def start(self, rows: Rows, keys: Keys, first_episode: int) -> None:
         """Begin a new trial in `rows`; episodes count from `first_episode` (negative: before the novelty)."""
@@ -201,7 +202,7 @@ class Adaptation:
         self.returns[rows] += transition.rewards
         if self.memory is not None:
             self.memory.add(rows, transition, self.contexts[rows] > 0)
-        if self._detects_within_episodes:
+        if self.detects_within_episodes:
             self.detector.step(rows, transition)
             alarmed = self._notice(rows)
         self.method.learn(rows, transition, self.contexts[rows] > 0)

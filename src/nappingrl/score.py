@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
+from typing import Any
 
 import numpy as np
 
+from nappingrl._build import kernel
 from nappingrl.errors import BadSpecError
 from nappingrl.types import Actions, Flags, Floats, Observations
 
@@ -35,6 +37,8 @@ class Score:
     description: str = ""
     supremum_of: Callable[[Observations], Floats] | None = None
     """sup(Eval) per state, if it depends on the state; otherwise it is `supremum`."""
+    kernel: Any = None
+    """`fn` of a single transition as a kernel (`compiled_score`); None: there is none."""
 
     def suprema(self, observations: Observations) -> float | Floats:
         """The best possible scores in these states."""
@@ -58,6 +62,26 @@ class Score:
         if np.isnan(scores).any():
             raise BadSpecError(f"score '{self.name}' returned NaN; it must return a number for each transition")
         return scores
+
+
+def compiled_score(
+    name: str, score: Any, threshold: float = 0.0, supremum: float = inf, description: str = ""
+) -> Score:
+    """A score from a kernel(obs (d,), action, next_obs (d,), reward, terminated) of one transition; obs are float32."""
+
+    @kernel(allocates=False)
+    def score_each(
+        obs: Observations, action: Actions, obs2: Observations, reward: Floats, end: Flags, out: Floats
+    ) -> None:
+        for m in range(out.shape[0]):
+            out[m] = score(obs[m], action[m], obs2[m], reward[m], end[m])
+
+    def fn(obs: Observations, action: Actions, obs2: Observations, reward: Floats, end: Flags) -> Floats:
+        out = np.empty(len(action))
+        score_each(np.asarray(obs, np.float32), action, np.asarray(obs2, np.float32), reward, end, out)
+        return out
+
+    return Score(name, fn, threshold, supremum, description, kernel=score)
 
 
 def reward_score(threshold: float = 0.0, supremum: float = inf) -> Score:

@@ -1,7 +1,7 @@
 """Which transitions are fit to learn from: one bad number of a sensor must not end adaptation."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,17 @@ _MAX_SQUARES = MAX_GROWTH**2
 _FLOATS = "fd"  # numpy's characters for float32 and float64
 
 
+class FilterArrays(NamedTuple):
+    """The filter as kernels see it."""
+
+    largest: Floats
+    """(n, 2): the largest magnitudes of the accepted observations and rewards."""
+    n_accepted: Rows
+    n_dropped: Rows
+    is_dropped: Flags
+    """Whether the latest step of each trial was dropped."""
+
+
 class TransitionFilter:
     """Drops the steps of n trials whose numbers are not finite or absurdly large, and counts them.
 
@@ -28,16 +39,14 @@ class TransitionFilter:
     """
 
     def __init__(self, n: int) -> None:
-        self.n_dropped = np.zeros(n, np.int64)
-        self.n_accepted = np.zeros(n, np.int64)
-        self.largest = np.zeros((n, 2))
-        """The largest magnitudes of the accepted observations and rewards."""
-        self.is_dropped = np.zeros(n, np.bool_)
-        """Whether the latest step of each trial was dropped."""
+        self.arrays = FilterArrays(
+            np.zeros((n, 2)), np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.bool_)
+        )
+        self.largest, self.n_accepted, self.n_dropped, self.is_dropped = self.arrays
 
     def start(self, rows: Rows) -> None:
         """Begin new trials: forget everything."""
-        for array in (self.n_dropped, self.n_accepted, self.largest, self.is_dropped):
+        for array in self.arrays:
             array[rows] = 0
 
     def counts(self) -> list[tuple[int, int, float, float]]:
@@ -66,7 +75,7 @@ class TransitionFilter:
         usable = None if observations is None else self.are_usable(rows, observations)
         if usable is not None:
             after = np.where(usable[:, None], after, np.nan)
-        n_bad = _judge(rows, after, rewards, self.largest, self.n_accepted, self.n_dropped, self.is_dropped)
+        n_bad = _judge(self.arrays, rows, after, rewards)
         return ~self.is_dropped[rows] if n_bad else None
 
     def are_usable(self, rows: Rows, observations: Observations) -> Flags | None:
@@ -107,31 +116,49 @@ def _as_table(batch: Any) -> NDArray[Any]:
     return table
 
 
-@kernel()
-def _judge(
-    rows: Rows, values: NDArray[Any], rewards: Floats, largest: Floats, n_accepted: Rows, n_dropped: Rows,
-    is_dropped: Flags,
-) -> int:  # fmt: skip
+@kernel(allocates=False)
+def _judge(arrays: FilterArrays, rows: Rows, values: NDArray[Any], rewards: Floats) -> int:
     """Accept or drop one step of each row; returns the number of dropped ones."""
     n_bad = 0
     for m in range(len(rows)):
-        row = rows[m]
-        limit = reward_limit = MAX_MAGNITUDE
-        if n_accepted[row] >= MIN_STEPS:
-            limit = min(limit, MAX_GROWTH * max(largest[row, _OBSERVATION], 1.0))
-            reward_limit = min(reward_limit, MAX_GROWTH * max(largest[row, _REWARD], 1.0))
-        reward, magnitude = abs(rewards[m]), 0.0
-        is_good = reward <= reward_limit
-        for k in range(values.shape[1]):
-            value = abs(values[m, k])
-            is_good &= value <= limit
-            magnitude = max(magnitude, value)
-        is_dropped[row] = not is_good
-        if is_good:
-            n_accepted[row] += 1
-            largest[row, _OBSERVATION] = max(largest[row, _OBSERVATION], magnitude)
-            largest[row, _REWARD] = max(largest[row, _REWARD], reward)
-        else:
-            n_dropped[row] += 1
-            n_bad += 1
+        n_bad += not accept(arrays, rows[m], values[m], rewards[m])
     return n_bad
+
+
+@kernel(allocates=False)
+def accept(arrays: FilterArrays, row: int, values: NDArray[Any], reward: float) -> bool:
+    """Accept or drop one step of a trial."""
+    largest, n_accepted, n_dropped, is_dropped = arrays
+    limit, reward_limit = _limit(arrays, row, _OBSERVATION), _limit(arrays, row, _REWARD)
+    reward, magnitude = abs(reward), 0.0
+    is_good = reward <= reward_limit
+    for k in range(values.shape[0]):
+        value = abs(values[k])
+        is_good &= value <= limit
+        magnitude = max(magnitude, value)
+    is_dropped[row] = not is_good
+    if is_good:
+        n_accepted[row] += 1
+        largest[row, _OBSERVATION] = max(largest[row, _OBSERVATION], magnitude)
+        largest[row, _REWARD] = max(largest[row, _REWARD], reward)
+    else:
+        n_dropped[row] += 1
+    return is_good
+
+
+@kernel(allocates=False)
+def is_usable(arrays: FilterArrays, row: int, values: NDArray[Any]) -> bool:
+    """Whether the method may see this observation."""
+    limit = _limit(arrays, row, _OBSERVATION)
+    is_good = True
+    for k in range(values.shape[0]):
+        is_good &= abs(values[k]) <= limit
+    return is_good
+
+
+@kernel(allocates=False)
+def _limit(arrays: FilterArrays, row: int, which: int) -> float:
+    """The largest magnitude that is accepted."""
+    if arrays.n_accepted[row] < MIN_STEPS:
+        return MAX_MAGNITUDE
+    return float(min(MAX_MAGNITUDE, MAX_GROWTH * max(arrays.largest[row, which], 1.0)))

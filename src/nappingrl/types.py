@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 Rows = NDArray[np.int64]  # (m,) indices of the trials in a batch
 Observations = NDArray[np.float32]  # (m, *shape)
+Observation = NDArray[np.float32]  # (d,)
 Actions = NDArray[Any]  # int64 (m,); float32 (m, k) for continuous actions
 ModelStates = NDArray[np.float32]  # (m, embedding_dim)
 Floats = NDArray[np.float64]  # (m,) unless stated otherwise

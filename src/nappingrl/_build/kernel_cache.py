@@ -18,6 +18,8 @@ _DIGEST = hashlib.sha256().digest_size
 
 def make_cache(function: Callable[..., Any], folder: Path) -> Any:
     """A cache for a function in this folder; one that stores nothing where the folder cannot be used."""
+    if any(not kernel.__module__.startswith("nappingrl.") for kernel in _enclosed_kernels(function)):
+        return _caching.NullCache()  # the folder's name says nothing of the source of others
     settings = _numba.config
     before = settings.CACHE_DIR
     settings.CACHE_DIR = str(folder)  # numba reads it while it makes a cache
@@ -32,6 +34,23 @@ def make_cache(function: Callable[..., Any], folder: Path) -> Any:
     return cache if Path(cache.cache_path).is_relative_to(folder) else _caching.NullCache()
 
 
+def _enclosed(function: Callable[..., Any]) -> list[Any]:
+    """What a closure holds, kernels as plain functions."""
+    return [getattr(cell.cell_contents, "py_func", cell.cell_contents) for cell in function.__closure__ or ()]
+
+
+def _enclosed_kernels(function: Callable[..., Any]) -> list[Callable[..., Any]]:
+    return [value for value in _enclosed(function) if callable(value)]
+
+
+def closure_name(function: Callable[..., Any]) -> str:
+    """What distinguishes a closure from others of the same name in any process; empty: it is none."""
+    if not function.__closure__:
+        return ""
+    held = [f"{v.__module__}.{v.__qualname__}" if callable(v) else repr(v) for v in _enclosed(function)]
+    return "_" + hashlib.sha256(repr(held).encode()).hexdigest()[:16]
+
+
 class CheckedCache(_caching.FunctionCache):  # type: ignore[misc]
     """The cache of one function; a file that cannot be written or read costs a compilation, no more."""
 
@@ -39,6 +58,11 @@ class CheckedCache(_caching.FunctionCache):  # type: ignore[misc]
         super().__init__(function)
         file: Any = vars(self)["_cache_file"]
         self._cache_file = _CheckedFile(self.cache_path, file._index_name.removesuffix(".nbi"), file._source_stamp)
+
+    @override
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        """Without what a closure holds, which numba would pickle differently in each process: its name says it."""
+        return sig, codegen.magic_tuple(), hashlib.sha256(self._py_func.__code__.co_code).hexdigest()
 
     @override
     def load_overload(self, sig: Any, target_context: Any) -> Any:

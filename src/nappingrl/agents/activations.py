@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from nappingrl._build import kernel
 
 
-@kernel(error_model="numpy", fastmath={"contract"})  # checking for division by zero would prevent SIMD
+@kernel(allocates=False, error_model="numpy", fastmath={"contract"})  # checking for division by zero would prevent SIMD
 def tanh(values: NDArray[np.float32]) -> None:
     """Replace each value by its hyperbolic tangent.
 
@@ -24,7 +24,7 @@ def tanh(values: NDArray[np.float32]) -> None:
         values[i] = two * t / (one + t * t)
 
 
-@kernel()
+@kernel(allocates=False)
 def relu(values: NDArray[np.float32]) -> None:
     """Replace each negative value by 0; NaN stays NaN, as in torch."""
     for i in range(values.shape[0]):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import isfinite
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,27 @@ from nappingrl.errors import BadAgentError, BadObservationError
 from nappingrl.types import Decision, DomainSpec, Flags, Floats, Keys, Observations, Rows, Transition
 
 Layer = tuple[NDArray[np.float32], NDArray[np.float32]]  # (inputs, outputs), (outputs,)
+
+
+class Network(NamedTuple):
+    """A perceptron with at least one hidden layer, as kernels see it."""
+
+    weights: tuple[NDArray[np.float32], ...]
+    """Of the hidden layers, (inputs, outputs) each."""
+    biases: tuple[NDArray[np.float32], ...]
+    output_weight: NDArray[np.float32]
+    """(outputs, inputs)."""
+    output_bias: NDArray[np.float32]
+    is_tanh: bool
+    """Whether the activation function is tanh; otherwise it is ReLU."""
+    embedding_layer: int
+    """The hidden layer whose activations are the model states, 0 = the first."""
+    mean: NDArray[np.float64]
+    """Subtracted from observations before they are divided by `scale` and clipped to +-`clip`."""
+    scale: NDArray[np.float64]
+    clip: float
+    live: NDArray[np.int64]
+    """Space for the indices of the inputs of any layer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +113,10 @@ class Agent(ABC):
 
     def watch(self, rows: Rows, transition: Transition, detected: Flags) -> None:  # noqa: B027
         """Observe an executed step."""
+
+    def network(self) -> "Network | None":
+        """The arrays behind `forward`, for kernels; None: it only runs in Python."""
+        return None
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
         """Weights by name; empty if the agent cannot export them."""

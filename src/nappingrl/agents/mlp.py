@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from nappingrl.agents.base import AdamState, Agent, Layer, Trainable, check_observations
+from nappingrl.agents.base import AdamState, Agent, Layer, Network, Trainable, check_observations
 from nappingrl.agents.perceptron import ACTIVATIONS, Perceptron, contiguous
 from nappingrl.agents.state_dict import (
     ACTION_VALUE_KINDS,
@@ -123,6 +123,18 @@ class MlpAgent(Agent):
         other._embedding_layer = layer
         other.embedding_dim = len(self._layers[layer - 1][1])
         return other
+
+    @override
+    def network(self) -> Network | None:
+        is_plain = type(self).forward is MlpAgent.forward and type(self).decide is Agent.decide
+        assert self.observation_shape is not None
+        if not is_plain or len(self.observation_shape) != 1 or not self._embedding_layer:
+            return None
+        if (normaliser := self.normaliser) is None:
+            zeros, ones = np.zeros(self.observation_shape), np.ones(self.observation_shape)
+            return self._network.arrays(self._embedding_layer, zeros, ones, np.inf)
+        scale = np.sqrt(normaliser.var + normaliser.epsilon)
+        return self._network.arrays(self._embedding_layer, normaliser.mean, scale, normaliser.clip)
 
     @override
     def weights(self) -> dict[str, NDArray[np.float32]]:

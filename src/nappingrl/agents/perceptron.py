@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from nappingrl._build import kernel
 from nappingrl.agents.activations import relu, tanh
-from nappingrl.agents.base import Layer
+from nappingrl.agents.base import Layer, Network
+from nappingrl.types import Floats, Observation
 
 Inputs = NDArray[np.floating[Any]]  # (m, n_inputs)
 ACTIVATIONS = ("tanh", "relu")
@@ -24,6 +25,7 @@ class Perceptron:
         self._is_tanh = activation == "tanh"
         weight, self._output_bias = layers[-1]
         self._n_inputs = layers[0][0].shape[0]
+        self._live = np.empty(max(weight.shape[0] for weight, _ in layers), np.int64)
         self._output_weight = np.ascontiguousarray(weight.T)
 
     def run(self, inputs: Inputs, layer: int = 0) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -35,7 +37,7 @@ class Perceptron:
         activations = values
         for number, (weight, bias) in enumerate(self._hidden, 1):
             out = np.empty((n_padded, len(bias)), np.float32)
-            _layer(values, weight, bias, self._is_tanh, out)
+            _layer(values, weight, bias, self._is_tanh, self._live, out)
             values = out
             if number == layer:
                 activations = values
@@ -43,18 +45,49 @@ class Perceptron:
         _outputs(values, self._output_weight, self._output_bias, outputs)
         return activations[:m], outputs
 
+    def arrays(self, layer: int, mean: NDArray[np.float64], scale: NDArray[np.float64], clip: float) -> Network:
+        """The network as `forward` takes it; `layer` is that of the model states, 1 = the first."""
+        weights, biases = zip(*self._hidden, strict=True)
+        return Network(
+            weights, biases, self._output_weight, self._output_bias, self._is_tanh, layer - 1, mean, scale, clip,
+            self._live,
+        )  # fmt: skip
+
 
 def contiguous(layers: list[Layer]) -> list[Layer]:
     """The layers as the kernels need them."""
     return [(np.ascontiguousarray(weight, np.float32), np.asarray(bias, np.float32)) for weight, bias in layers]
 
 
-@kernel(fastmath={"contract"})
+@kernel(allocates=False)
+def standardise(observation: Observation, mean: Floats, scale: Floats, clip: float, out: NDArray[np.float32]) -> None:
+    """Write (observation - mean) / scale, clipped to +-clip."""
+    for k in range(out.shape[0]):
+        out[k] = min(max((observation[k] - mean[k]) / scale[k], -clip), clip)
+
+
+@kernel(allocates=False)
+def forward(
+    network: Network,
+    inputs: NDArray[np.float32],
+    activations: tuple[NDArray[np.float32], ...],
+    outputs: NDArray[np.float32],
+) -> None:
+    """`Perceptron.run` of TILE rows in a kernel: writes the activations of each hidden layer, and the outputs."""
+    x = inputs
+    for i in range(len(activations)):
+        _layer(x, network.weights[i], network.biases[i], network.is_tanh, network.live, activations[i])
+        x = activations[i]
+    _outputs(x, network.output_weight, network.output_bias, outputs)
+
+
+@kernel(allocates=False, fastmath={"contract"})
 def _layer(
     x: NDArray[np.float32],
     weight: NDArray[np.float32],
     bias: NDArray[np.float32],
     is_tanh: bool,
+    live: NDArray[np.int64],
     out: NDArray[np.float32],
 ) -> None:
     """Write activation(x @ weight + bias) to `out`; each number is summed in one fixed order.
@@ -62,9 +95,8 @@ def _layer(
     With BLAS the bits of a row depend on the batch size and on the row's place in the batch, because its kernels
     change the order of summation near an edge. Here each number is a chain of multiply-adds over its inputs in their
     order, so a row has the same bits in any batch. Four rows share each load of four weights. Inputs that are zero in
-    all four rows (most of a ReLU layer) are skipped, which changes no bit.
+    all four rows (most of a ReLU layer) are skipped, which changes no bit; `live` has space for the others.
     """
-    live = np.empty(x.shape[1], np.int64)
     for r in range(0, x.shape[0], TILE):
         out0, out1, out2, out3 = out[r], out[r + 1], out[r + 2], out[r + 3]
         for j in range(bias.shape[0]):
@@ -102,7 +134,7 @@ def _layer(
                 relu(out[i])
 
 
-@kernel(fastmath={"contract", "reassoc", "nsz"})
+@kernel(allocates=False, fastmath={"contract", "reassoc", "nsz"})
 def _outputs(
     x: NDArray[np.float32], weight: NDArray[np.float32], bias: NDArray[np.float32], out: NDArray[np.float32]
 ) -> None:

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl._build import kernel
-from nappingrl.domains.base import Domain
 from nappingrl.domains.canvas import Canvas
+from nappingrl.domains.compiled import CompiledDomain, make_kernels, observe_state
 from nappingrl.novelties.novelty import Novelty
-from nappingrl.score import Score
-from nappingrl.types import Actions, Defaults, DomainSpec, Flags, Floats, Observations, Rows, Solved
+from nappingrl.score import Score, compiled_score
+from nappingrl.types import Actions, Defaults, DomainSpec, Flags, Floats, Observation, Observations, Rows, Solved
 
 TIME_STEP = 0.02
 ANGLE_LIMIT = 12 * 2 * math.pi / 360
@@ -41,28 +41,33 @@ def _follow(k: float) -> Callable[[Observations], Actions]:
 
 def _push_back(k: float) -> Score:
     """-sgn(theta + k w)(w' - w): the pole's angular velocity must change against where the pole is heading."""
+    weight = np.float32(k)
 
-    def fn(obs: Observations, action: Actions, obs2: Observations, reward: Floats, end: Flags) -> Floats:
-        heading = np.where(obs[:, 2] + k * obs[:, 3] > 0, 1.0, -1.0)
-        return -heading * (obs2[:, 3].astype(np.float64) - obs[:, 3])
+    @kernel(allocates=False)
+    def push_back(obs: Observation, action: int, obs2: Observation, reward: float, end: bool) -> float:
+        heading = 1.0 if obs[2] + weight * obs[3] > 0 else -1.0
+        return -heading * (np.float64(obs2[3]) - np.float64(obs[3]))
 
     description = f"-sgn(th + {k:g} w) (w' - w): push against where the pole heads"
-    return Score(f"push-back-{k:g}", fn, description=description)
+    return compiled_score(f"push-back-{k:g}", push_back, description=description)
 
 
-def _terminal(obs: Observations, action: Actions, obs2: Observations, reward: Floats, end: Flags) -> Floats:
-    return np.where(end, -1.0, 1.0)
+@kernel(allocates=False)
+def _terminal(obs: Observation, action: int, obs2: Observation, reward: float, end: bool) -> float:
+    return -1.0 if end else 1.0
 
 
 def _angle_drop(k: float) -> Score:
     """|theta + k w| must fall."""
+    weight = np.float32(k)
 
-    def fn(obs: Observations, action: Actions, obs2: Observations, reward: Floats, end: Flags) -> Floats:
-        before = np.abs(obs[:, 2].astype(np.float64) + k * obs[:, 3])
-        return before - np.abs(obs2[:, 2].astype(np.float64) + k * obs2[:, 3])
+    @kernel(allocates=False)
+    def angle_drop(obs: Observation, action: int, obs2: Observation, reward: float, end: bool) -> float:
+        before = abs(np.float64(obs[2]) + np.float64(weight * obs[3]))
+        return before - abs(np.float64(obs2[2]) + np.float64(weight * obs2[3]))
 
     name = f"lean-drop-{k:g}" if k else "angle-drop"
-    return Score(name, fn, description=f"|th{f' + {k:g} w' if k else ''}| must fall")
+    return compiled_score(name, angle_drop, description=f"|th{f' + {k:g} w' if k else ''}| must fall")
 
 
 _SCORES = (
@@ -70,7 +75,7 @@ _SCORES = (
     _push_back(0.1),
     _angle_drop(0.2),
     _angle_drop(0.0),
-    Score("terminal", _terminal, supremum=1.0, description="-1 when the episode ends, else +1"),
+    compiled_score("terminal", _terminal, supremum=1.0, description="-1 when the episode ends, else +1"),
 )
 _CONTROLLERS = {
     "push-back-0.3": _follow(0.3),
@@ -93,7 +98,29 @@ def _describe(observation: NDArray[np.floating[Any]]) -> str:
     return f"pole leaning {side} and {'falling' if angle * speed > 0 else 'rising'}"
 
 
-class CartPole(Domain):
+@kernel(allocates=False)
+def euler_step(state: Floats, parameters: Floats, action: int) -> bool:
+    """One Euler step in place, with gymnasium's order of operations so that both give the same bits; True: it ended."""
+    length, gravity, masscart, masspole, force = parameters
+    total_mass, polemass_length = masspole + masscart, masspole * length
+    x, x_dot, theta, theta_dot = state
+    push = force if action == 1 else -force
+    cos, sin = np.cos(theta), np.sin(theta)
+    temp = (push + polemass_length * (theta_dot * theta_dot) * sin) / total_mass
+    theta_acc = (gravity * sin - cos * temp) / (length * (4.0 / 3.0 - masspole * (cos * cos) / total_mass))
+    x_acc = temp - polemass_length * theta_acc * cos / total_mass
+    state[0], state[1] = x + TIME_STEP * x_dot, x_dot + TIME_STEP * x_acc
+    state[2], state[3] = theta + TIME_STEP * theta_dot, theta_dot + TIME_STEP * theta_acc
+    return bool(abs(state[0]) > POSITION_LIMIT or abs(state[2]) > ANGLE_LIMIT)
+
+
+@kernel(allocates=False)
+def _step(state: Floats, parameters: Floats, action: int) -> tuple[float, bool]:
+    """Reward 1 a step; ends when the pole falls or the cart leaves the track."""
+    return 1.0, euler_step(state, parameters, action)
+
+
+class CartPole(CompiledDomain):
     """A pole on a cart. Physics as in gymnasium's CartPole (Euler), with every parameter a primitive number."""
 
     spec = DomainSpec(
@@ -127,23 +154,14 @@ class CartPole(Domain):
         ),
     )  # fmt: skip
 
+    kernels = make_kernels(_step, observe_state)
+
     def __init__(self, n: int, spec: DomainSpec | None = None) -> None:
-        super().__init__(n, spec)
-        self._state = np.zeros((n, 4))
+        super().__init__(n, 4, spec)
 
     def reset(self, rows: Rows, uniforms: Floats) -> None:
         """All four numbers uniform in [-0.05, 0.05)."""
         self._state[rows] = -0.05 + 0.1 * uniforms
-
-    def observe(self, rows: Rows) -> Observations:
-        """Position, velocity, angle, angular velocity."""
-        return self._state[rows].astype(np.float32)
-
-    def step(self, rows: Rows, actions: Actions) -> tuple[Floats, Flags]:
-        """Reward 1 a step; ends when the pole falls or the cart leaves the track."""
-        terminated = np.empty(len(rows), np.bool_)
-        _step(self._state, self._parameters, rows, actions, terminated)
-        return np.ones(len(rows)), terminated
 
     def draw(self, row: int, canvas: Canvas) -> None:
         """Cart and pole, both drawn to the scale of their parameters."""
@@ -164,27 +182,3 @@ class CartPole(Domain):
         canvas.line((at, ground - height), tip, 10 * (masspole / 0.1) ** (1 / 3), "part")
         canvas.circle((at, ground - height), 5, "joint")
         return True
-
-
-@kernel()
-def _step(
-    state: NDArray[np.float64], parameters: NDArray[np.float64], rows: Rows, actions: Actions, terminated: Flags
-) -> None:
-    for m in range(rows.shape[0]):
-        terminated[m] = euler_step(state[rows[m]], parameters[rows[m]], actions[m])
-
-
-@kernel()
-def euler_step(state: Floats, parameters: Floats, action: int) -> bool:
-    """One Euler step in place, with gymnasium's order of operations so that both give the same bits; True: it ended."""
-    length, gravity, masscart, masspole, force = parameters
-    total_mass, polemass_length = masspole + masscart, masspole * length
-    x, x_dot, theta, theta_dot = state
-    push = force if action == 1 else -force
-    cos, sin = np.cos(theta), np.sin(theta)
-    temp = (push + polemass_length * (theta_dot * theta_dot) * sin) / total_mass
-    theta_acc = (gravity * sin - cos * temp) / (length * (4.0 / 3.0 - masspole * (cos * cos) / total_mass))
-    x_acc = temp - polemass_length * theta_acc * cos / total_mass
-    state[0], state[1] = x + TIME_STEP * x_dot, x_dot + TIME_STEP * x_acc
-    state[2], state[3] = theta + TIME_STEP * theta_dot, theta_dot + TIME_STEP * theta_acc
-    return bool(abs(state[0]) > POSITION_LIMIT or abs(state[2]) > ANGLE_LIMIT)

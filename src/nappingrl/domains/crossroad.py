@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl._build import kernel
-from nappingrl.domains.base import Domain
 from nappingrl.domains.canvas import SIZE, Canvas
+from nappingrl.domains.compiled import CompiledDomain, make_kernels
 from nappingrl.novelties.novelty import Novelty
-from nappingrl.score import Score
-from nappingrl.types import Actions, Defaults, DomainSpec, Flags, Floats, Observations, Rows, Solved
+from nappingrl.score import compiled_score
+from nappingrl.types import Actions, Defaults, DomainSpec, Flags, Floats, Observation, Observations, Rows, Solved
 
 COLUMNS, GOAL, CARS, CAR_LENGTH, START = 14, 9, 8, 4, 7
 HORIZON = 100
@@ -35,7 +35,7 @@ NOISE_POSITION, NOISE_SPEED = 1.0, 10.0
 NEIGHBOURS = ("ahead left", "ahead", "ahead right", "left", "right", "behind left", "behind", "behind right")
 _DX = np.array([-1, 0, 1, -1, 1, -1, 0, 1])
 _DY = np.array([1, 1, 1, 0, 0, -1, -1, -1])
-_NEAR = [2 * i + 3 for i in range(5)]
+_NEAR = tuple(2 * i + 3 for i in range(5))
 """Where an observation tells of cars within one column in the row ahead or in the player's own."""
 
 
@@ -60,22 +60,29 @@ NOVELTIES = (
 )  # fmt: skip
 
 
-def _rows_up(obs: Observations, obs2: Observations) -> Floats:
-    return np.rint((obs2[:, 1].astype(np.float64) - obs[:, 1]) * GOAL)
+@kernel(allocates=False)
+def _rows_up(obs: Observation, obs2: Observation) -> float:
+    return float(np.rint((np.float64(obs2[1]) - np.float64(obs[1])) * GOAL))
 
 
-def _progress(obs: Observations, action: Actions, obs2: Observations, reward: Floats, end: Flags) -> Floats:
+@kernel(allocates=False)
+def _progress(obs: Observation, action: int, obs2: Observation, reward: float, end: bool) -> float:
+    if reward < 0:
+        return -1.0
     up = _rows_up(obs, obs2)
-    return np.where(reward < 0, -1.0, np.where(up < 0, -0.5, up))
+    return -0.5 if up < 0 else up
 
 
-def _excused(obs: Observations, action: Actions, obs2: Observations, reward: Floats, end: Flags) -> Floats:
-    idle = (_rows_up(obs, obs2) == 0) & (obs[:, _NEAR] < 0).all(axis=1)
-    scores = _progress(obs, action, obs2, reward, end)
-    return np.where(idle & (reward >= 0), -0.5, scores)
+@kernel(allocates=False)
+def _excused(obs: Observation, action: int, obs2: Observation, reward: float, end: bool) -> float:
+    is_idle = reward >= 0 and _rows_up(obs, obs2) == 0
+    for i in _NEAR:
+        is_idle &= obs[i] < 0
+    return -0.5 if is_idle else _progress(obs, action, obs2, reward, end)
 
 
-def _reward(obs: Observations, action: Actions, obs2: Observations, reward: Floats, end: Flags) -> Floats:
+@kernel(allocates=False)
+def _reward(obs: Observation, action: int, obs2: Observation, reward: float, end: bool) -> float:
     return reward
 
 
@@ -87,12 +94,12 @@ def _walk_on(obs: Observations) -> Actions:
 
 
 _SCORES = (
-    Score(
+    compiled_score(
         "excused-progress", _excused, 0.0, 1.0,
         "progress, but a step aside or a rest costs .5 unless a car is within one column here or ahead",
     ),
-    Score("progress", _progress, 0.0, 1.0, "hit or out of time -1, up 1, aside or rest 0, down -.5"),
-    Score("reward", _reward, 0.0, 1.0, "the reward: hit or out of time -1, crossed 1, else 0"),
+    compiled_score("progress", _progress, 0.0, 1.0, "hit or out of time -1, up 1, aside or rest 0, down -.5"),
+    compiled_score("reward", _reward, 0.0, 1.0, "the reward: hit or out of time -1, crossed 1, else 0"),
 )  # fmt: skip
 
 
@@ -108,7 +115,68 @@ def _describe(observation: NDArray[np.floating[Any]]) -> str:
     return f"{where}, {'cars ' + ', '.join(cars) if cars else 'no car near'}"
 
 
-class CrossRoad(Domain):
+@kernel(allocates=False)
+def moved(x: int, y: int, action: int) -> tuple[int, int]:
+    """Where an action takes the player: not beyond the sides, nor below the pavement."""
+    if action == LEFT:
+        return max(0, x - 1), y
+    if action == RIGHT:
+        return min(COLUMNS - 1, x + 1), y
+    if action == UP:
+        return x, y + 1
+    if action == DOWN:
+        return x, max(0, y - 1)
+    return x, y
+
+
+@kernel(allocates=False)
+def car_edge(parameters: Floats, y: int, t: int) -> float:
+    """The left edge of a row's car after t steps, not wrapped: from the start, so that no rounding adds up."""
+    position, speed = parameters[y - 1], parameters[CARS + y - 1]
+    return float((position * SPEED_UNITS + speed * t) / SPEED_UNITS)
+
+
+@kernel(allocates=False)
+def is_hit(x: int, y: int, parameters: Floats, t: int) -> bool:
+    """Whether the cell is covered at any moment while the row's car makes the move after step t."""
+    if y < 1 or y > CARS:
+        return False
+    before, after = math.floor(car_edge(parameters, y, t)), math.floor(car_edge(parameters, y, t + 1))
+    swept = abs(after - before) + CAR_LENGTH
+    return bool((x - min(before, after)) % COLUMNS < swept)
+
+
+@kernel(allocates=False)
+def _step(player: Rows, parameters: Floats, action: int) -> tuple[float, bool]:
+    """The player (column, row, step) moves, then the cars, whose places follow from the step.
+
+    +1 on the other side, -1 when hit or after 100 steps; both end it.
+    """
+    x, y = moved(player[0], player[1], action)
+    player[0], player[1] = x, y
+    player[2] += 1
+    if y >= GOAL:
+        return 1.0, True
+    if is_hit(x, y, parameters, player[2] - 1) or player[2] >= HORIZON:
+        return -1.0, True
+    return 0.0, False
+
+
+@kernel(allocates=False)
+def _observe(player: Rows, parameters: Floats, out: Observation) -> None:
+    """Own column and row, then for each neighbouring cell its column and row if a car covers it, else (-1, -1)."""
+    x, y, t = player
+    out[0], out[1] = x / (COLUMNS - 1), y / GOAL
+    for i in range(8):
+        column, row = x + _DX[i], y + _DY[i]
+        is_covered = False
+        if 1 <= row <= CARS and 0 <= column < COLUMNS:
+            is_covered = (column - math.floor(car_edge(parameters, row, t))) % COLUMNS < CAR_LENGTH
+        out[2 + 2 * i] = column / (COLUMNS - 1) if is_covered else -1.0
+        out[3 + 2 * i] = row / GOAL if is_covered else -1.0
+
+
+class CrossRoad(CompiledDomain):
     """A road of eight rows; the player sees the eight cells around it."""
 
     spec = DomainSpec(
@@ -140,26 +208,15 @@ class CrossRoad(Domain):
         ),
     )  # fmt: skip
 
+    kernels = make_kernels(_step, _observe)
+    state_dtype = np.int64
+
     def __init__(self, n: int, spec: DomainSpec | None = None) -> None:
-        super().__init__(n, spec)
-        self._player = np.zeros((n, 3), np.int64)
-        """Column, row and step of the episode; where the cars are follows from the step."""
+        super().__init__(n, 3, spec)
 
     def reset(self, rows: Rows, uniforms: Floats) -> None:
         """The player on the pavement, the cars at their start: nothing is drawn, a layout belongs to the trial."""
-        self._player[rows] = (START, 0, 0)
-
-    def observe(self, rows: Rows) -> Observations:
-        """Own column and row, then for each neighbouring cell its column and row if a car covers it, else (-1, -1)."""
-        observations = np.empty((len(rows), 18), np.float32)
-        _observe(self._player, self._parameters, rows, observations)
-        return observations
-
-    def step(self, rows: Rows, actions: Actions) -> tuple[Floats, Flags]:
-        """The player moves, then the cars. +1 on the other side, -1 when hit or after 100 steps; both end it."""
-        rewards, terminated = np.zeros(len(rows)), np.zeros(len(rows), np.bool_)
-        _step(self._player, self._parameters, rows, actions, rewards, terminated)
-        return rewards, terminated
+        self._state[rows] = (START, 0, 0)
 
     def draw(self, row: int, canvas: Canvas) -> None:
         """Red cars, a green player, and the road with its rows."""
@@ -167,7 +224,7 @@ class CrossRoad(Domain):
         _box(canvas, 0, GOAL, COLUMNS, 0, "pavement")
         for y in range(1, GOAL + 1):
             canvas.line((0, SIZE[1] - y * HIGH), (SIZE[0], SIZE[1] - y * HIGH), 1, "pavement")
-        x, y, t = self._player[row].tolist()
+        x, y, t = self._state[row].tolist()
         _box(canvas, x, y, 1, 6, "player")
         for y in range(1, CARS + 1):
             edge = car_edge(self._parameters[row], y, t) % COLUMNS
@@ -187,64 +244,3 @@ def _box(canvas: Canvas, x: float, y: float, cells: float, inset: float, colour:
     left, right = max(x * WIDE + inset, 0), min((x + cells) * WIDE - inset, SIZE[0])
     top, bottom = SIZE[1] - (y + 1) * HIGH + inset, SIZE[1] - y * HIGH - inset
     canvas.polygon([(left, top), (right, top), (right, bottom), (left, bottom)], colour)
-
-
-@kernel()
-def moved(x: int, y: int, action: int) -> tuple[int, int]:
-    """Where an action takes the player: not beyond the sides, nor below the pavement."""
-    if action == LEFT:
-        return max(0, x - 1), y
-    if action == RIGHT:
-        return min(COLUMNS - 1, x + 1), y
-    if action == UP:
-        return x, y + 1
-    if action == DOWN:
-        return x, max(0, y - 1)
-    return x, y
-
-
-@kernel()
-def car_edge(parameters: Floats, y: int, t: int) -> float:
-    """The left edge of a row's car after t steps, not wrapped: from the start, so that no rounding adds up."""
-    position, speed = parameters[y - 1], parameters[CARS + y - 1]
-    return float((position * SPEED_UNITS + speed * t) / SPEED_UNITS)
-
-
-@kernel()
-def is_hit(x: int, y: int, parameters: Floats, t: int) -> bool:
-    """Whether the cell is covered at any moment while the row's car makes the move after step t."""
-    if y < 1 or y > CARS:
-        return False
-    before, after = math.floor(car_edge(parameters, y, t)), math.floor(car_edge(parameters, y, t + 1))
-    swept = abs(after - before) + CAR_LENGTH
-    return bool((x - min(before, after)) % COLUMNS < swept)
-
-
-@kernel()
-def _step(
-    player: NDArray[np.int64], parameters: NDArray[np.float64], rows: Rows, actions: Actions, rewards: Floats,
-    terminated: Flags,
-) -> None:  # fmt: skip
-    for m in range(rows.shape[0]):
-        row = rows[m]
-        x, y = moved(player[row, 0], player[row, 1], actions[m])
-        player[row, 0], player[row, 1] = x, y
-        player[row, 2] += 1
-        if y >= GOAL:
-            rewards[m], terminated[m] = 1.0, True
-        elif is_hit(x, y, parameters[row], player[row, 2] - 1) or player[row, 2] >= HORIZON:
-            rewards[m], terminated[m] = -1.0, True
-
-
-@kernel()
-def _observe(player: NDArray[np.int64], parameters: NDArray[np.float64], rows: Rows, out: Observations) -> None:
-    for m in range(rows.shape[0]):
-        x, y, t = player[rows[m]]
-        out[m, 0], out[m, 1] = x / (COLUMNS - 1), y / GOAL
-        for i in range(8):
-            column, row = x + _DX[i], y + _DY[i]
-            is_covered = False
-            if 1 <= row <= CARS and 0 <= column < COLUMNS:
-                is_covered = (column - math.floor(car_edge(parameters[rows[m]], row, t))) % COLUMNS < CAR_LENGTH
-            out[m, 2 + 2 * i] = column / (COLUMNS - 1) if is_covered else -1.0
-            out[m, 3 + 2 * i] = row / GOAL if is_covered else -1.0

@@ -3,28 +3,29 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nappingrl._build import kernel
-from nappingrl.domains.base import Domain
 from nappingrl.domains.canvas import Canvas
+from nappingrl.domains.compiled import CompiledDomain, make_kernels, observe_state
 from nappingrl.novelties.novelty import Novelty
-from nappingrl.score import Score
-from nappingrl.types import Actions, Defaults, DomainSpec, Flags, Floats, Observations, Point, Rows, Solved
+from nappingrl.score import Score, compiled_score
+from nappingrl.types import Actions, Defaults, DomainSpec, Flags, Floats, Observation, Observations, Point, Rows, Solved
 
 POSITION_MIN, POSITION_MAX, GOAL, MAX_SPEED = -1.2, 0.6, 0.5, 0.07
 _PARAMETERS = {"force": 0.001, "gravity": 0.0025}
 RANGES = {"force": (0.0001, 0.02), "gravity": (0.0001, 0.005)}
 
 
-def _with_velocity(obs: Observations, action: Actions, obs2: Observations, reward: Floats, end: Flags) -> Floats:
-    push: Floats = action - np.ones(len(action))
-    return push * np.sign(obs2[:, 1].astype(np.float64))
+@kernel(allocates=False)
+def _with_velocity(obs: Observation, action: int, obs2: Observation, reward: float, end: bool) -> float:
+    return float((action - 1.0) * np.sign(np.float64(obs2[1])))
 
 
-def _from_rest_right(obs: Observations, action: Actions, obs2: Observations, reward: Floats, end: Flags) -> Floats:
-    moving = _with_velocity(obs, action, obs2, reward, end)
-    return np.where(obs[:, 1] == 0, np.sign(obs2[:, 1].astype(np.float64)), moving)
+@kernel(allocates=False)
+def _from_rest_right(obs: Observation, action: int, obs2: Observation, reward: float, end: bool) -> float:
+    if obs[1] == 0:
+        return float(np.sign(np.float64(obs2[1])))
+    return _with_velocity(obs, action, obs2, reward, end)
 
 
 def _energy(obs: Observations, action: Actions, obs2: Observations, reward: Floats, end: Flags) -> Floats:
@@ -35,8 +36,9 @@ def _energy(obs: Observations, action: Actions, obs2: Observations, reward: Floa
     return energy(obs2) - energy(obs)
 
 
-def _faster(obs: Observations, action: Actions, obs2: Observations, reward: Floats, end: Flags) -> Floats:
-    return np.abs(obs2[:, 1].astype(np.float64)) - np.abs(obs[:, 1])
+@kernel(allocates=False)
+def _faster(obs: Observation, action: int, obs2: Observation, reward: float, end: bool) -> float:
+    return abs(np.float64(obs2[1])) - abs(np.float64(obs[1]))
 
 
 def _push_along(obs: Observations) -> Actions:
@@ -45,10 +47,10 @@ def _push_along(obs: Observations) -> Actions:
 
 
 _SCORES = (
-    Score("with-velocity", _with_velocity, 1.0, 1.0, "(a - 1) sgn(v'): push the way the car rolls"),
-    Score("from-rest-right", _from_rest_right, 1.0, 1.0, "the same, but from rest the car must start right"),
+    compiled_score("with-velocity", _with_velocity, 1.0, 1.0, "(a - 1) sgn(v'): push the way the car rolls"),
+    compiled_score("from-rest-right", _from_rest_right, 1.0, 1.0, "the same, but from rest the car must start right"),
     Score("energy", _energy, 0.0, description="mechanical energy (at the old gravity) must grow"),
-    Score("faster", _faster, 0.0, description="|v| must grow"),
+    compiled_score("faster", _faster, 0.0, description="|v| must grow"),
 )
 
 
@@ -57,7 +59,22 @@ def _won(lengths: Rows, terminated: Flags, returns: Floats) -> Flags:
     return terminated
 
 
-class MountainCar(Domain):
+@kernel(allocates=False)
+def _step(state: Floats, parameters: Floats, action: int) -> tuple[float, bool]:
+    """Reward -1 a step, ends at the goal. In the order of operations of gymnasium's MountainCar, to have its bits."""
+    force, gravity = parameters
+    position, velocity = state
+    velocity += (action - 1) * force + math.cos(3 * position) * (-gravity)
+    velocity = min(max(velocity, -MAX_SPEED), MAX_SPEED)
+    position += velocity
+    position = min(max(position, POSITION_MIN), POSITION_MAX)
+    if position == POSITION_MIN and velocity < 0:
+        velocity = 0.0
+    state[0], state[1] = position, velocity
+    return -1.0, position >= GOAL and velocity >= 0.0
+
+
+class MountainCar(CompiledDomain):
     """An underpowered car in a valley; dynamics as in gymnasium's MountainCar."""
 
     spec = DomainSpec(
@@ -93,24 +110,15 @@ class MountainCar(Domain):
         ),
     )  # fmt: skip
 
+    kernels = make_kernels(_step, observe_state)
+
     def __init__(self, n: int, spec: DomainSpec | None = None) -> None:
-        super().__init__(n, spec)
-        self._state = np.zeros((n, 2))
+        super().__init__(n, 2, spec)
 
     def reset(self, rows: Rows, uniforms: Floats) -> None:
         """Position uniform in [-0.6, -0.4), at rest."""
         self._state[rows, 0] = -0.6 + (-0.4 - -0.6) * uniforms[:, 0]
         self._state[rows, 1] = 0.0
-
-    def observe(self, rows: Rows) -> Observations:
-        """Position and velocity."""
-        return self._state[rows].astype(np.float32)
-
-    def step(self, rows: Rows, actions: Actions) -> tuple[Floats, Flags]:
-        """Reward -1 a step; ends at the goal."""
-        terminated = np.empty(len(rows), np.bool_)
-        _step(self._state, self._parameters, rows, actions, terminated)
-        return np.full(len(rows), -1.0), terminated
 
     def draw(self, row: int, canvas: Canvas) -> None:
         """The valley, the car and the flag."""
@@ -138,22 +146,3 @@ def _place(position: float, above: float = 0.0) -> Point:
     """Where a position of the valley is drawn."""
     height = math.sin(3 * position) * 0.45 + 0.55
     return (position - POSITION_MIN) * 600 / (POSITION_MAX - POSITION_MIN), 380 - height * 300 - above
-
-
-@kernel()
-def _step(
-    state: NDArray[np.float64], parameters: NDArray[np.float64], rows: Rows, actions: Actions, terminated: Flags
-) -> None:
-    """One step, in the order of operations of gymnasium's MountainCar so that both give the same bits."""
-    for m in range(rows.shape[0]):
-        row = rows[m]
-        force, gravity = parameters[row]
-        position, velocity = state[row]
-        velocity += (actions[m] - 1) * force + math.cos(3 * position) * (-gravity)
-        velocity = min(max(velocity, -MAX_SPEED), MAX_SPEED)
-        position += velocity
-        position = min(max(position, POSITION_MIN), POSITION_MAX)
-        if position == POSITION_MIN and velocity < 0:
-            velocity = 0.0
-        state[row, 0], state[row, 1] = position, velocity
-        terminated[m] = position >= GOAL and velocity >= 0.0

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from nappingrl.agents.base import Agent
 from nappingrl.agents.observations import take, take_transition
 from nappingrl.errors import BadAgentError, BadSpecError
+from nappingrl.methods.compiled import CompiledMethod
 from nappingrl.methods.value_estimate import ValueEstimate
 from nappingrl.options import Option, read_values
 from nappingrl.registry import methods
@@ -127,6 +128,10 @@ class Method:
     def start(self, rows: Rows, keys: Keys) -> None:
         """Begin a new trial in `rows`: forget everything. `keys` seed the method's random draws."""
         self.agent.start(rows, keys)
+
+    def compiled(self) -> CompiledMethod | None:
+        """`forward`, `act` and `learn` of one trial as kernels; None: they only run in Python."""
+        return None
 
     def reveal(self, rows: Rows, parameters: Floats) -> None:
         """Receive the true parameters (m, p); called for privileged methods only."""

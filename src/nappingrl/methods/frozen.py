@@ -1,6 +1,7 @@
 """Frozen: the trained agent as it is, the paper's Baseline."""
 
 from nappingrl.methods.base import Method
+from nappingrl.methods.compiled import CompiledMethod, as_agent
 
 
 class Frozen(Method):
@@ -9,3 +10,7 @@ class Frozen(Method):
     accepts_stateful_agents = True
     can_be_saved = True
     needs_alarm = False
+
+    def compiled(self) -> CompiledMethod | None:
+        """Nothing but the agent."""
+        return as_agent() if type(self) is Frozen else None

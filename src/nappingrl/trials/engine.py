@@ -1,4 +1,4 @@
-"""The lock-step engine: many trials of one run advance together, one step of each per tick."""
+"""The engine: many trials of one run advance together, by whole episodes in a kernel or by ticks, one step of each."""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -7,10 +7,11 @@ import polars as pl
 
 from nappingrl.agents.base import Agent, check_fit
 from nappingrl.methods.base import Method
+from nappingrl.trials.episodes import DROPPED, TERMINATED, EpisodeKernel, make_episode_kernel
 from nappingrl.trials.protocol import CHANGED, PRE, phases
 from nappingrl.trials.rows import RowColumns
 from nappingrl.trials.spec import RunSpec, TrialSpec
-from nappingrl.types import Flags, Floats, Rows, Transition
+from nappingrl.types import Flags, Floats, Observations, Rows, Transition
 
 SLOTS = 128
 """Trials that run at the same time. Measured with a thousand regions each: 128 take 0.8 of the time a step of 64."""
@@ -21,13 +22,15 @@ OnEpisodes = Callable[[int], None]
 class Engine:
     """Runs the trials of one run. A trial's rows do not depend on the trials that run beside it."""
 
-    def __init__(self, run: RunSpec, agent: Agent, slots: int = SLOTS) -> None:
+    def __init__(self, run: RunSpec, agent: Agent, slots: int = SLOTS, is_compiled: bool = True) -> None:
         spec = run.domain_spec
         check_fit(agent, spec)
         self.run = run
         self.domain = spec.make(slots)
         self.adaptation = run.adaptation.build(agent, spec, slots)
         self.method = self.adaptation.method
+        self._kernel = make_episode_kernel(self.domain, self.adaptation) if is_compiled else None
+        self._seen: Observations | None = None  # what the trials see before the next tick; None: to be asked for
         self._can_act = type(self.method).act is not Method.act or type(self.method).forward is not Method.forward
         self._acts_early = self.adaptation.is_privileged or not self.method.needs_alarm
         self.phase_names = [name for name, count in phases(run.protocol) for _ in range(count)]
@@ -42,34 +45,57 @@ class Engine:
         self._parameters: list[dict[str, float] | None] = [None] * slots
         self._settings: list[Mapping[str, float] | None] = [None] * slots
 
+    @property
+    def is_compiled(self) -> bool:
+        """Whether whole episodes are played in a kernel."""
+        return self._kernel is not None
+
     def run_trials(self, trials: list[TrialSpec], on_episodes: OnEpisodes | None = None) -> pl.DataFrame:
         """All episodes of these trials as rows, in the order of the trials."""
         columns = RowColumns(len(trials), len(self.phase_names), list(self.domain.spec.parameters))
         waiting = iter(range(len(trials)))
         rows = self._admit(np.arange(self.slots), waiting, trials)
-        observations = self.domain.observe(rows)
-        horizon = self.domain.spec.horizon
         while len(rows):
-            actions, decision = self.adaptation.act(rows, observations)
-            rewards, terminated = self.domain.step(rows, actions)
-            next_observations = self.domain.observe(rows)
-            self._lengths[rows] += 1
-            truncated = (self._lengths[rows] >= horizon) & ~terminated
-            transition = Transition(observations, decision, actions, next_observations, rewards, terminated, truncated)
-            alarmed = self.adaptation.observe(rows, transition)
-            if len(alarmed):
-                self._detected_step[alarmed] = self._lengths[alarmed]
-            observations = next_observations
-            ended = terminated | truncated
-            if ended.any():
-                done = self._end_episodes(rows[ended], terminated[ended], columns)
-                if len(done):
-                    rows = np.setdiff1d(rows, done, assume_unique=True)
-                    rows = np.concatenate([rows, self._admit(done, waiting, trials)])
-                observations = self.domain.observe(rows)
-                if on_episodes is not None:
-                    on_episodes(int(ended.sum()))
+            ended, terminated = self._tick(rows) if self._kernel is None else self._play(self._kernel, rows)
+            if not len(ended):
+                continue
+            self._seen = None
+            done = self._end_episodes(ended, terminated, columns)
+            if len(done):
+                rows = np.setdiff1d(rows, done, assume_unique=True)
+                rows = np.concatenate([rows, self._admit(done, waiting, trials)])
+            if on_episodes is not None:
+                on_episodes(len(ended))
         return columns.frame(trials, self.phase_names, self.first_episode)
+
+    def _play(self, kernel: EpisodeKernel, rows: Rows) -> tuple[Rows, Flags]:
+        """Play the episodes of all rows to their ends; returns the rows, and which of them terminated."""
+        stopped = kernel.play(rows, self._lengths)
+        terminated = stopped == TERMINATED
+        unfinished: Rows = rows[stopped == DROPPED]
+        while len(unfinished):
+            ended, are_terminated = self._tick(unfinished)
+            if len(ended):
+                self._seen = None
+                terminated |= np.isin(rows, ended[are_terminated])
+                unfinished = np.setdiff1d(unfinished, ended, assume_unique=True)
+        return rows, terminated
+
+    def _tick(self, rows: Rows) -> tuple[Rows, Flags]:
+        """One step of each row; returns the rows whose episodes ended, and which of them terminated."""
+        observations = self.domain.observe(rows) if self._seen is None else self._seen
+        actions, decision = self.adaptation.act(rows, observations)
+        rewards, terminated = self.domain.step(rows, actions)
+        next_observations = self.domain.observe(rows)
+        self._lengths[rows] += 1
+        truncated = (self._lengths[rows] >= self.domain.spec.horizon) & ~terminated
+        transition = Transition(observations, decision, actions, next_observations, rewards, terminated, truncated)
+        alarmed = self.adaptation.observe(rows, transition)
+        if len(alarmed):
+            self._detected_step[alarmed] = self._lengths[alarmed]
+        self._seen = next_observations
+        ended = terminated | truncated
+        return rows[ended], terminated[ended]
 
     def _admit(self, slots: Rows, waiting: Iterator[int], trials: list[TrialSpec]) -> Rows:
         """Give free slots to waiting trials; returns the slots that were taken."""

@@ -10,6 +10,7 @@ from nappingrl.agents.base import Agent
 from nappingrl.agents.observations import take
 from nappingrl.errors import BadSpecError
 from nappingrl.methods.base import Method, MethodInfo
+from nappingrl.methods.compiled import CompiledMethod
 from nappingrl.methods.contexts import ContextMemory, Learned
 from nappingrl.methods.napping.candidates import LocalCandidates
 from nappingrl.methods.napping.principles import Principles
@@ -105,6 +106,18 @@ class Napping(Method):
             if self.calibration is not None and self.contexts.current[row] == 0:
                 self.calibration.calibrate(row)
             self.contexts.enter(row, context)
+
+    def compiled(self) -> CompiledMethod | None:
+        """Algorithms 1 and 2 as kernels, where candidates are discrete, unmasked and tried at random."""
+        is_own = type(self).act is Napping.act and type(self).learn is Napping.learn
+        domain, is_plain = self.info.domain, self.score.supremum_of is None and not int(self.option("max_regions"))
+        if not is_own or not is_plain or self.local is not None or self.calibration is not None:
+            return None
+        is_ordered = domain.action_order is not None and self._choice == "paper"
+        if is_ordered or self._choice == "preference" or domain.action_mask is not None:
+            return None
+        centre, scale = self._space.standardisation
+        return self.principles.compiled(self.score.threshold, self.score.supremum, centre, scale)
 
     def _put_back(self, row: int, table: Learned) -> None:
         """The random choice of candidates goes on where it was."""

@@ -9,7 +9,7 @@ from nappingrl.types import Actions
 ActionSet = NDArray[np.bool_]
 
 
-@kernel()
+@kernel(allocates=False)
 def size(actions: ActionSet) -> int:
     """Number of actions in the set."""
     n = 0
@@ -18,7 +18,7 @@ def size(actions: ActionSet) -> int:
     return n
 
 
-@kernel()
+@kernel(allocates=False)
 def pick(actions: ActionSet, index: int) -> int:
     """The index-th action of the set."""
     for a in range(actions.shape[0]):
@@ -29,7 +29,7 @@ def pick(actions: ActionSet, index: int) -> int:
     return -1
 
 
-@kernel()
+@kernel(allocates=False)
 def first(actions: ActionSet, order: Actions) -> int:
     """The first action of the set in the given order."""
     for i in range(order.shape[0]):
@@ -38,7 +38,7 @@ def first(actions: ActionSet, order: Actions) -> int:
     return -1
 
 
-@kernel()
+@kernel(allocates=False)
 def keep_only(actions: ActionSet, a: int) -> None:
     """Reduce the set to one action."""
     actions[:] = False

@@ -16,23 +16,39 @@ How a principle reacts to a score is one of the four rules in `rules.py`. `store
 `methods/voronoi` finds the nearest site.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl._build import kernel
 from nappingrl.errors import check_name
+from nappingrl.methods.compiled import CompiledMethod
 from nappingrl.methods.napping.action_set import first, pick, size
 from nappingrl.methods.napping.rules import FALLBACK, RULES, TEXT, react, set_candidates
 from nappingrl.methods.napping.store import PrincipleStore, StoreView, new_principle, principle_at
 from nappingrl.methods.voronoi.limit import kept_regions
-from nappingrl.methods.voronoi.nearest import nearest
+from nappingrl.methods.voronoi.nearest import has_room, nearest
 from nappingrl.rng import Streams, draw
-from nappingrl.types import Actions, Floats, Keys, ModelStates, Observations, Rows
+from nappingrl.types import Actions, Floats, Keys, ModelStates, Observation, Observations, Rows
 
 _NO_ORDER = np.zeros((0, 0), np.int64)
 _NO_MASK = np.zeros((0, 0), np.bool_)
+
+
+class PrinciplesView(NamedTuple):
+    """Everything that both algorithms need of the principles, as kernels see it."""
+
+    store: StoreView
+    rule: int
+    match_wanted: bool
+    order: Actions
+    mask: NDArray[np.bool_]
+    allowed: NDArray[np.bool_]
+    keys: Keys
+    draws: Keys
+    threshold: float
+    supremum: float
 
 
 class Principles:
@@ -132,6 +148,22 @@ class Principles:
             self._store.keep(row, kept_regions(self.table(row), self._max_regions))
         return full
 
+    def compiled(
+        self, threshold: float, supremum: float, centre: Floats | None, scale: Floats | None
+    ) -> CompiledMethod:
+        """Both algorithms for kernels, over points that are model states or standardised observations."""
+        allowed = np.empty(self._store.view.principles.candidates.shape[2], np.bool_)
+
+        def view() -> PrinciplesView:
+            return PrinciplesView(
+                self._store.view, self._rule, self._match_wanted, _NO_ORDER, _NO_MASK, allowed, self._streams.keys,
+                self._streams.draws, float(threshold), float(supremum),
+            )  # fmt: skip
+
+        return CompiledMethod(
+            _act, _learn, _has_room, view, self._store.reserve, self._store.maybe_refit_index, True, centre, scale
+        )
+
     def table(self, row: int) -> dict[str, NDArray[Any]]:
         """The principles of one trial in order of creation, as named arrays."""
         return self._store.table(row)
@@ -154,60 +186,111 @@ def _select(
     store: StoreView, rule: int, match_wanted: bool, rows: Rows, model_states: ModelStates, wanted: Actions,
     order: Actions, mask: NDArray[np.bool_], keys: Keys, draws: Keys, actions: Actions, regions: Rows,
 ) -> None:  # fmt: skip
-    sites, principles, _ = store
+    allowed = np.empty(store.principles.candidates.shape[2], np.bool_)
     for m in range(rows.shape[0]):
-        row, a_agent = rows[m], wanted[m]
-        searched = a_agent if match_wanted else -1  # as an argument of the call, it would copy `sites` at each step
-        regions[m] = region = nearest(sites, row, model_states[m], searched)
-        if region < 0:
-            continue  # no principles yet
-        principle = principle_at(sites, principles, row, region)
-        if principle.wanted != a_agent:
-            continue  # the region belongs to another action
-        candidates = principle.candidates
-        if rule == FALLBACK and size(candidates) > 1:
-            candidates = candidates & ~principle.tested
+        actions[m], regions[m] = select(
+            store, rule, match_wanted, rows[m], model_states[m], wanted[m], order, mask, m, allowed, keys, draws
+        )
+
+
+@kernel(allocates=False, inline="always")
+def select(
+    store: StoreView, rule: int, match_wanted: bool, row: int, model_state: NDArray[np.float32], a_agent: int,
+    order: Actions, mask: NDArray[np.bool_], m: int, allowed: NDArray[np.bool_], keys: Keys, draws: Keys,
+) -> tuple[int, int]:  # fmt: skip
+    """Algorithm 1 for one trial: the action to execute, and its region.
+
+    `m` is its row of `order` and `mask`; in `allowed` (n_actions,) it computes what may be chosen.
+    """
+    sites, principles, _ = store
+    searched = a_agent if match_wanted else -1  # as an argument of the call, it would copy `sites` at each step
+    region = nearest(sites, row, model_state, searched)
+    if region < 0:
+        return a_agent, region  # no principles yet
+    principle = principle_at(sites, principles, row, region)
+    if principle.wanted != a_agent:
+        return a_agent, region  # the region belongs to another action
+    is_untested_only = rule == FALLBACK and size(principle.candidates) > 1
+    for a in range(allowed.shape[0]):
+        allowed[a] = principle.candidates[a] and not (is_untested_only and principle.tested[a])
         if mask.shape[0]:
-            candidates = candidates & mask[m]
-        n_candidates = size(candidates)
-        if n_candidates == 0:
-            continue  # the mask excludes all candidates
-        if n_candidates == 1:
-            actions[m] = pick(candidates, 0)
-        elif order.shape[0]:
-            actions[m] = first(candidates, order[m])
-        else:
-            actions[m] = pick(candidates, int(draw(keys[row], draws[row]) % np.uint64(n_candidates)))
-            draws[row] += np.uint64(1)
+            allowed[a] &= mask[m, a]
+    n_allowed = size(allowed)
+    if n_allowed == 0:
+        return a_agent, region  # the mask excludes all candidates
+    if n_allowed == 1:
+        return pick(allowed, 0), region
+    if order.shape[0]:
+        return first(allowed, order[m]), region
+    action = pick(allowed, int(draw(keys[row], draws[row]) % np.uint64(n_allowed)))
+    draws[row] += np.uint64(1)
+    return action, region
 
 
 # ------------------------------------------------------------------------------------------------------- Algorithm 2
 
 
-@kernel()
+@kernel(allocates=False)
 def _update(
     store: StoreView, rule: int, rows: Rows, model_states: ModelStates, wanted: Actions, executed: Actions,
     regions: Rows, scores: Floats, thresholds: Floats, suprema: Floats, situations: Observations,
 ) -> int:  # fmt: skip
-    sites, principles, n_open = store
     n_created = 0
     for m in range(rows.shape[0]):
-        row, region, a_agent, a, score = rows[m], regions[m], wanted[m], executed[m], scores[m]
-        is_good, is_split = score >= thresholds[m], False
-        if region >= 0:
-            principle = principle_at(sites, principles, row, region)
-            if principle.wanted == a_agent:
-                was_open = size(principle.candidates) > 1
-                principle.tested[a] = True
-                principle.visits[0] += 1
-                is_split = react(rule, principle, a, score, thresholds[m], suprema[m])
-                n_open[row] -= was_open and size(principle.candidates) == 1
-                if not is_split:
-                    continue
-        if rule == TEXT and is_good:
-            continue  # paper (text): good actions are ignored
-        principle = new_principle(sites, principles, row, model_states[m], a_agent, a, score, situations[m])
-        set_candidates(rule, principle, a_agent, a, is_good, is_split)
-        n_open[row] += size(principle.candidates) > 1
-        n_created += 1
+        n_created += update(
+            store, rule, rows[m], model_states[m], wanted[m], executed[m], regions[m], scores[m], thresholds[m],
+            suprema[m], situations[m],
+        )  # fmt: skip
     return n_created
+
+
+@kernel(allocates=False, inline="always")
+def update(
+    store: StoreView, rule: int, row: int, model_state: NDArray[np.float32], a_agent: int, a: int, region: int,
+    score: float, threshold: float, supremum: float, situation: NDArray[np.float32],
+) -> int:  # fmt: skip
+    """Algorithm 2 for one trial; returns the number of new principles."""
+    sites, principles, n_open = store
+    is_good, is_split = score >= threshold, False
+    if region >= 0:
+        principle = principle_at(sites, principles, row, region)
+        if principle.wanted == a_agent:
+            was_open = size(principle.candidates) > 1
+            principle.tested[a] = True
+            principle.visits[0] += 1
+            is_split = react(rule, principle, a, score, threshold, supremum)
+            n_open[row] -= was_open and size(principle.candidates) == 1
+            if not is_split:
+                return 0
+    if rule == TEXT and is_good:
+        return 0  # paper (text): good actions are ignored
+    principle = new_principle(sites, principles, row, model_state, a_agent, a, score, situation)
+    set_candidates(rule, principle, a_agent, a, is_good, is_split)
+    n_open[row] += size(principle.candidates) > 1
+    return 1
+
+
+# ------------------------------------------------------------------------------ both, within a kernel of whole episodes
+
+
+@kernel(allocates=False, inline="always")
+def _act(view: PrinciplesView, row: int, point: NDArray[np.float32], wanted: int) -> tuple[int, int]:
+    return select(
+        view.store, view.rule, view.match_wanted, row, point, wanted, view.order, view.mask, 0, view.allowed,
+        view.keys, view.draws,
+    )  # fmt: skip
+
+
+@kernel(allocates=False, inline="always")
+def _learn(
+    view: PrinciplesView, row: int, point: NDArray[np.float32], wanted: int, action: int, region: int, score: float,
+    observation: Observation,
+) -> int:  # fmt: skip
+    return update(
+        view.store, view.rule, row, point, wanted, action, region, score, view.threshold, view.supremum, observation
+    )
+
+
+@kernel(allocates=False, inline="always")
+def _has_room(view: PrinciplesView, row: int) -> bool:
+    return has_room(view.store.sites, row)

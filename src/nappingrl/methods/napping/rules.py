@@ -19,7 +19,7 @@ PRINTED, TEXT, REVISED, FALLBACK = range(4)
 # The readings are inlined: every call would count references to every array of the principle.
 
 
-@kernel(inline="always")
+@kernel(allocates=False, inline="always")
 def react(rule: int, p: Principle, a: int, score: float, thre: float, sup: float) -> bool:
     """Learn from the score of an executed action; True asks for a new principle at the current model state."""
     is_open = size(p.candidates) > 1
@@ -30,7 +30,7 @@ def react(rule: int, p: Principle, a: int, score: float, thre: float, sup: float
     return _printed(p, is_open, a, score, thre, sup, rule == REVISED)
 
 
-@kernel()
+@kernel(allocates=False)
 def set_candidates(rule: int, p: Principle, a_agent: int, a: int, is_good: bool, is_split: bool) -> None:
     """What a new principle may try: the agent's action if the executed one was good, otherwise the other actions."""
     if is_good:
@@ -43,7 +43,7 @@ def set_candidates(rule: int, p: Principle, a_agent: int, a: int, is_good: bool,
         p.candidates[a_agent] = False
 
 
-@kernel(inline="always")
+@kernel(allocates=False, inline="always")
 def _printed(p: Principle, is_open: bool, a: int, score: float, thre: float, sup: float, is_revised: bool) -> bool:
     """The cases of Algorithm 2 in the paper's order."""
     best = p.best[0]
@@ -66,7 +66,7 @@ def _printed(p: Principle, is_open: bool, a: int, score: float, thre: float, sup
     return False
 
 
-@kernel(inline="always")
+@kernel(allocates=False, inline="always")
 def _text(p: Principle, is_open: bool, a: int, score: float, thre: float, sup: float) -> bool:
     """The paper's prose: a candidate stays if it is at least as good as the best and the threshold."""
     best = p.best[0]
@@ -83,7 +83,7 @@ def _text(p: Principle, is_open: bool, a: int, score: float, thre: float, sup: f
     return False
 
 
-@kernel(inline="always")
+@kernel(allocates=False, inline="always")
 def _fallback(p: Principle, is_open: bool, a: int, score: float, thre: float, sup: float) -> bool:
     """Judge each action once; close on a new best that does not fail, otherwise on the best of all."""
     best = p.best[0]
@@ -95,15 +95,20 @@ def _fallback(p: Principle, is_open: bool, a: int, score: float, thre: float, su
     if score == sup or (score >= thre and score > best):
         keep_only(p.candidates, a)
     else:
-        p.candidates[:] = ~p.tested
+        for other in range(p.candidates.shape[0]):
+            p.candidates[other] = not p.tested[other]
         p.candidates[p.best_action[0]] = True
     return False
 
 
-@kernel()
+@kernel(allocates=False)
 def _drop_other_tested(p: Principle, a: int) -> None:
     """Drop the other tested actions, unless none would remain (the executed action may not be a candidate)."""
-    remaining = p.candidates & ~p.tested
-    remaining[a] = p.candidates[a]
-    if size(remaining) > 0:
-        p.candidates[:] = remaining
+    n_remaining = 0
+    for other in range(p.candidates.shape[0]):
+        n_remaining += p.candidates[other] and (other == a or not p.tested[other])
+    if n_remaining == 0:
+        return
+    for other in range(p.candidates.shape[0]):
+        if other != a and p.tested[other]:
+            p.candidates[other] = False

@@ -30,6 +30,11 @@ class Space:
         self.situation_dim = observation_dim if observation_dim <= MAX_SITUATION else 0
         """Length of the observations stored with the regions; 0: none are."""
 
+    @property
+    def standardisation(self) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
+        """What `points` subtracts from observations and divides them by; None: points are model states."""
+        return (self._centre, self._scale) if self._is_raw else (None, None)
+
     def points(self, observations: Observations, decision: Decision) -> NDArray[np.float32]:
         """Points of m observations, (m, dim)."""
         if not self._is_raw:

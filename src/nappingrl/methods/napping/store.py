@@ -136,7 +136,7 @@ class PrincipleStore:
 # Kernels that return a `Principle` are inlined: every call would count references to every array.
 
 
-@kernel(inline="always")
+@kernel(allocates=False, inline="always")
 def principle_at(sites: SiteArrays, principles: PrincipleArrays, row: int, region: int) -> Principle:
     """The principle of a trial's region."""
     page, i = address(sites, row, region)
@@ -150,7 +150,7 @@ def principle_at(sites: SiteArrays, principles: PrincipleArrays, row: int, regio
     )
 
 
-@kernel(inline="always")
+@kernel(allocates=False, inline="always")
 def new_principle(
     sites: SiteArrays, principles: PrincipleArrays, row: int, model_state: NDArray[np.float32], a_agent: int, a: int,
     score: float, situation: NDArray[np.float32],
@@ -158,7 +158,8 @@ def new_principle(
     """A principle at a new site, in space reserved before; its candidates are still to be set."""
     region = add_site(sites, row, model_state, a_agent)
     page, i = address(sites, row, region)
-    principles.situation[page, i] = situation
+    for k in range(situation.shape[0]):
+        principles.situation[page, i, k] = situation[k]
     principle = principle_at(sites, principles, row, region)
     # paper: `best` is the score of the action just executed, so that action counts as tested.
     principle.tested[:] = False

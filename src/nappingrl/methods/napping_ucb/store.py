@@ -186,7 +186,8 @@ def new_cell(
     """A cell without scores at a new site, in space reserved before."""
     index = add_site(sites, row, point, wanted)
     page, i = address(sites, row, index)
-    stats.situation[page, i] = situation
+    for k in range(situation.shape[0]):
+        stats.situation[page, i, k] = situation[k]
     cell = cell_at(sites, stats, row, index)
     cell.counts[:] = 0
     cell.means[:] = 0.0

@@ -53,9 +53,19 @@ class SiteArrays(NamedTuple):
     """(leaves, 2, PROJECTION): lower and upper corner around the projections of a leaf."""
     directions: NDArray[np.float32]
     """(PROJECTION, dim), orthonormal rows."""
+    pages_owned: NDArray[np.int64]
+    """(n,): pages of each trial."""
+    leaves_owned: NDArray[np.int64]
+    """(n,): leaves of each trial, in use or free."""
+    projected: NDArray[np.float32]
+    """(PROJECTION,): space that a search computes in, like the next two, so that it allocates nothing."""
+    bounds: NDArray[np.float32]
+    """(PAGE,)."""
+    box_bounds: NDArray[np.float32]
+    """(q,)."""
 
 
-@kernel()
+@kernel(allocates=False)
 def address(sites: SiteArrays, row: int, i: int) -> tuple[int, int]:
     """Page and slot of the i-th site of a trial."""
     return sites.pages[row, i // PAGE], i % PAGE
@@ -64,15 +74,16 @@ def address(sites: SiteArrays, row: int, i: int) -> tuple[int, int]:
 # ----------------------------------------------------------------------------------------------------------- search
 
 
-@kernel()
+@kernel(allocates=False)
 def nearest(sites: SiteArrays, row: int, query: NDArray[np.float32], wanted: int) -> int:
     """Index of the trial's site nearest to `query`, the earliest of equals; -1 if there is none.
 
     With wanted >= 0, only sites created for that action count.
     """
     n_leaves = sites.n_leaves[row]
-    projected, bounds = np.empty(PROJECTION, np.float32), np.empty(PAGE, np.float32)
-    box_bounds = np.empty(n_leaves, np.float32)
+    if n_leaves == 0:
+        return -1
+    projected, bounds, box_bounds = sites.projected, sites.bounds, sites.box_bounds
     _project(sites.directions, query, projected)
     slack = _PROJECTION_ROUNDING * np.float32(query.shape[0]) * (_norm(query) + sites.max_norm[row])
     first = 0
@@ -102,7 +113,7 @@ def nearest(sites: SiteArrays, row: int, query: NDArray[np.float32], wanted: int
     return found
 
 
-@kernel(fastmath=_FAST)
+@kernel(allocates=False, fastmath=_FAST)
 def _project(directions: NDArray[np.float32], point: NDArray[np.float32], out: NDArray[np.float32]) -> None:
     """Coordinates of a point along the directions."""
     for k in range(directions.shape[0]):
@@ -112,7 +123,7 @@ def _project(directions: NDArray[np.float32], point: NDArray[np.float32], out: N
         out[k] = total
 
 
-@kernel(fastmath=_FAST)
+@kernel(allocates=False, fastmath=_FAST)
 def _squared_distance(a: NDArray[np.float32], b: NDArray[np.float32]) -> np.float32:
     """Squared Euclidean distance. Called from one place only, so that equal points give equal bits."""
     total = np.float32(0)
@@ -122,7 +133,7 @@ def _squared_distance(a: NDArray[np.float32], b: NDArray[np.float32]) -> np.floa
     return total
 
 
-@kernel(fastmath=_FAST)
+@kernel(allocates=False, fastmath=_FAST)
 def _norm(point: NDArray[np.float32]) -> np.float32:
     total = np.float32(0)
     for i in range(point.shape[0]):
@@ -130,7 +141,7 @@ def _norm(point: NDArray[np.float32]) -> np.float32:
     return np.float32(np.sqrt(total))
 
 
-@kernel()
+@kernel(allocates=False)
 def _box_bound(box: NDArray[np.float32], projected: NDArray[np.float32]) -> np.float32:
     """Squared distance from a projection to the box of a leaf."""
     total = np.float32(0)
@@ -140,7 +151,7 @@ def _box_bound(box: NDArray[np.float32], projected: NDArray[np.float32]) -> np.f
     return total
 
 
-@kernel(fastmath=_FAST)
+@kernel(allocates=False, fastmath=_FAST)
 def _leaf_bounds(leaf: NDArray[np.float32], p: NDArray[np.float32], filled: int, out: NDArray[np.float32]) -> int:
     """Squared distances from a projection to those of a leaf; returns the index of the least. Unrolled for SIMD."""
     p0, p1, p2, p3, p4, p5, p6, p7 = p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]
@@ -158,16 +169,23 @@ def _leaf_bounds(leaf: NDArray[np.float32], p: NDArray[np.float32], filled: int,
 # -------------------------------------------------------------------------------------------------------- insertion
 
 
-@kernel()
+@kernel(allocates=False)
+def has_room(sites: SiteArrays, row: int) -> bool:
+    """Whether there is space for one more site of a trial, and for splitting one more leaf."""
+    return bool(sites.n_sites[row] < sites.pages_owned[row] * PAGE and sites.n_leaves[row] < sites.leaves_owned[row])
+
+
+@kernel(allocates=False)
 def add_site(sites: SiteArrays, row: int, point: NDArray[np.float32], wanted: int) -> int:
     """Store a site in space reserved before (`Sites.reserve`); returns its index."""
     i: int = sites.n_sites[row]
     page, slot = address(sites, row, i)
-    sites.site[page, slot] = point
+    for k in range(point.shape[0]):
+        sites.site[page, slot, k] = point[k]
     sites.wanted[page, slot] = wanted
     sites.max_norm[row] = max(sites.max_norm[row], _norm(point))
     sites.n_sites[row] = i + 1
-    projected = np.empty(PROJECTION, np.float32)
+    projected = sites.projected
     _project(sites.directions, point, projected)
     if sites.n_leaves[row] == 0:
         sites.n_leaves[row] = 1
@@ -186,7 +204,7 @@ def add_site(sites: SiteArrays, row: int, point: NDArray[np.float32], wanted: in
     return i
 
 
-@kernel()
+@kernel(allocates=False)
 def _add_to_leaf(sites: SiteArrays, leaf: int, i: int, projected: NDArray[np.float32]) -> None:
     """Append a projection to a leaf with free space and widen its box."""
     j = sites.filled[leaf]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl._build import kernel
-from nappingrl.methods.voronoi.nearest import PAGE, PROJECTION, RELATIVE_ROUNDING, SiteArrays
+from nappingrl.methods.voronoi.nearest import PAGE, PROJECTION, RELATIVE_ROUNDING, SiteArrays, has_room
 from nappingrl.types import Rows
 
 _REFIT_AT = (256, 2048, 16384)
@@ -69,6 +69,11 @@ class Sites:
             filled=np.zeros(leaves, np.int64),
             box=np.zeros((leaves, 2, PROJECTION), np.float32),
             directions=np.eye(PROJECTION, dim, dtype=np.float32),
+            pages_owned=self._pages.n_owned,
+            leaves_owned=self._leaves.n_owned,
+            projected=np.zeros(PROJECTION, np.float32),
+            bounds=np.zeros(PAGE, np.float32),
+            box_bounds=np.zeros(self._leaves.table.shape[1], np.float32),
         )
 
     @property
@@ -86,7 +91,7 @@ class Sites:
     def reserve(self, rows: Rows) -> None:
         """Reserve space for one more site, and for splitting one more leaf, in each of these trials."""
         n_sites, n_leaves = self.arrays.n_sites, self.arrays.n_leaves
-        if not _is_any_full(n_sites, n_leaves, self._pages.n_owned, self._leaves.n_owned, rows):
+        if not _is_any_full(self.arrays, rows):
             return
         for row in rows[n_sites[rows] == self._pages.n_owned[rows] * PAGE]:
             self._pages.take(row)
@@ -132,6 +137,7 @@ class Sites:
     def _resize(self) -> None:
         """Enlarge the arrays to the size of their pools."""
         larger: dict[str, NDArray[Any]] = {"pages": self._pages.table, "leaves": self._leaves.table}
+        larger["box_bounds"] = resized_to(self.arrays.box_bounds, self._leaves.table.shape[1])
         for names, pool in ((_PAGE_ARRAYS, self._pages), (_LEAF_ARRAYS, self._leaves)):
             larger |= {name: resized_to(getattr(self.arrays, name), pool.size) for name in names}
         self.arrays = self.arrays._replace(**larger)
@@ -190,10 +196,10 @@ def resized_to(array: NDArray[Any], length: int) -> NDArray[Any]:
     return larger
 
 
-@kernel()
-def _is_any_full(n_sites: Rows, n_leaves: Rows, pages_owned: Rows, leaves_owned: Rows, rows: Rows) -> bool:
+@kernel(allocates=False)
+def _is_any_full(sites: SiteArrays, rows: Rows) -> bool:
     """Whether any of these trials needs another page or leaf."""
     for row in rows:  # noqa: SIM110 (numba does not support generators)
-        if n_sites[row] == pages_owned[row] * PAGE or n_leaves[row] == leaves_owned[row]:
+        if not has_room(sites, row):
             return True
     return False

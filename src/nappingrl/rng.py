@@ -50,7 +50,7 @@ class Streams:
         return words
 
 
-@kernel()
+@kernel(allocates=False)
 def draw(key: np.uint64, counter: np.uint64) -> np.uint64:
     """Number `counter` of a stream: SplitMix64's output function at key + (counter + 1) * golden ratio."""
     z = key + (counter + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
@@ -59,7 +59,7 @@ def draw(key: np.uint64, counter: np.uint64) -> np.uint64:
     return z ^ (z >> np.uint64(31))
 
 
-@kernel()
+@kernel(allocates=False)
 def _draw_each(keys: Keys, draws: Keys, rows: Rows, words: Keys) -> None:
     for m in range(rows.shape[0]):
         row = rows[m]

@@ -17,7 +17,7 @@ def test_small_benchmark(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     for name, value in small.items():
         monkeypatch.setattr(engine, name, value)
     methods = registry.methods.names()
-    main(["bench", "--regions", "100", "--json"])
+    main(["bench", "--part", "engine", "--regions", "100", "--json"])
     assert registry.methods.names() == methods
     assert not any("bench" in name for name in methods)
     measured = json.loads(capsys.readouterr().out.splitlines()[-1])

@@ -15,7 +15,7 @@ HUGE = ("-1", str(10**12), str(10**30))
 COMMANDS = {
     ("run", "cartpole"): ("trials", "seed", "workers"),
     ("paper", "--out", "p"): ("seed", "workers"),
-    ("bench",): ("regions",),
+    ("bench",): ("regions", "rounds", "trials"),
     ("replay", "r", "0"): ("rules",),
     ("train", "cartpole", "ppo", "--out", "z"): ("seed", "steps"),
     ("birds", "serve", "--out", "o"): ("levels", "novel-levels", "port", "seed", "attempts", "report-step", "agents",

@@ -1,16 +1,15 @@
 """The speed of the engine: against the loop that a user would write, against its forward pass, and as sites grow.
 
 Everything is measured in one process on one core, on trials that have adapted before: each continues with the
-principles it has learned (about a thousand), so sites and queries are real model states.
+principles it has learned (about a thousand), so sites and queries are real model states. Times are CPU times.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 from typing_extensions import override
@@ -57,16 +56,20 @@ class RecordingAgent(Agent):
 class WarmEngine(Engine):
     """Runs trials of NAPPING that start with principles they have learned before."""
 
-    def __init__(self, run: RunSpec, agent: Agent, tables: Tables) -> None:
-        super().__init__(run, agent)
+    def __init__(self, run: RunSpec, agent: Agent, tables: Tables, is_compiled: bool = True) -> None:
+        super().__init__(run, agent, is_compiled=is_compiled)
         self._tables = tables
+        self.admit_seconds = 0.0
+        """Spent on starting trials, which includes restoring their principles."""
 
     @override
     def _admit(self, slots: Rows, waiting: Iterator[int], trials: list[TrialSpec]) -> Rows:
+        started = time.process_time()
         rows = super()._admit(slots, waiting, trials)
         assert isinstance(self.method, Napping)
         for row in rows.tolist():
             self.method.principles.restore(row, self._tables[_key(trials[self._trial[row]])])
+        self.admit_seconds += time.process_time() - started
         return rows
 
 
@@ -89,15 +92,12 @@ def _measure_agent(name: str, agent: Agent, regions: int) -> dict[str, Any]:
     spec = RunSpec(
         "cartpole", name, "napping", trials=_POOL, seed=1, detector="given", protocol=f"0+{_ADAPT_EPISODES}"
     ).complete()
-    trials = spec.trial_specs()
-    learned, queries = _adapt(spec, agent, trials)
-    # Continue with the trials whose number of regions is closest to `regions`.
-    trials.sort(key=lambda trial: abs(_n_regions(learned, trial) - regions))
+    learned, queries = adapt(spec, agent, spec.trial_specs())
     again = replace(spec, protocol=f"0+{_EPISODES}")
-    chosen = [TrialSpec(again, trial.novelty, trial.number) for trial in trials[:_CHOSEN]]
+    chosen = closest_trials(again, learned, regions)
     engine_us, returns = _time_engine(again, agent, chosen, learned)
     user_us, user_returns = _time_user_loop(name, agent, chosen[:_USER_TRIALS], learned)
-    forward_us = _time_matrix_products(agent)
+    forward_us = time_matrix_products(agent)
     measured = {
         f"{name}_regions": float(np.mean([_n_regions(learned, trial) for trial in chosen])),
         f"{name}_engine_step_us": engine_us,
@@ -113,6 +113,11 @@ def _measure_agent(name: str, agent: Agent, regions: int) -> dict[str, Any]:
     return measured
 
 
+def closest_trials(spec: RunSpec, learned: Tables, regions: int) -> list[TrialSpec]:
+    """The trials of a run whose number of regions is closest to `regions`."""
+    return sorted(spec.trial_specs(), key=lambda trial: abs(_n_regions(learned, trial) - regions))[:_CHOSEN]
+
+
 def _key(trial: TrialSpec) -> int:
     return trial.key("choice")
 
@@ -121,7 +126,7 @@ def _n_regions(learned: Tables, trial: TrialSpec) -> int:
     return len(learned[_key(trial)]["wanted"])
 
 
-def _adapt(spec: RunSpec, agent: Agent, trials: list[TrialSpec]) -> tuple[Tables, NDArray[np.float32]]:
+def adapt(spec: RunSpec, agent: Agent, trials: list[TrialSpec]) -> tuple[Tables, NDArray[np.float32]]:
     """Run the trials; returns their principles, and some of the observations."""
     recording = RecordingAgent(agent)
     engine = Engine(spec, recording, slots=len(trials))  # trial i stays in slot i
@@ -136,18 +141,15 @@ def _time_engine(
 ) -> tuple[float, NDArray[np.float64]]:
     """Microseconds per step of one trial, the minimum of some repeats; and the returns (trials, episodes).
 
-    The time of a run with one episode is subtracted: restoring the principles is not part of a step.
+    Restoring the principles is not part of a step.
     """
-    short_spec = replace(spec, protocol="0+1")
-    short_trials = [replace(trial, run=short_spec) for trial in trials]
-    short_seconds = seconds = np.inf
+    best = np.inf
     for _ in range(_REPEATS):
-        elapsed, short_rows = _timed(lambda: WarmEngine(short_spec, agent, learned).run_trials(short_trials))
-        short_seconds = min(short_seconds, elapsed)
-        elapsed, rows = _timed(lambda: WarmEngine(spec, agent, learned).run_trials(trials))
-        seconds = min(seconds, elapsed)
-    steps = int(rows["length"].sum()) - int(short_rows["length"].sum())
-    return (seconds - short_seconds) / steps * 1e6, rows["return"].to_numpy().reshape(len(trials), -1)
+        engine = WarmEngine(spec, agent, learned)
+        started = time.process_time()
+        rows = engine.run_trials(trials)
+        best = min(best, time.process_time() - started - engine.admit_seconds)
+    return best / int(rows["length"].sum()) * 1e6, rows["return"].to_numpy().reshape(len(trials), -1)
 
 
 def _time_user_loop(
@@ -164,22 +166,16 @@ def _time_user_loop(
         loop.change_parameters(parameters)
         best = np.inf
         for _ in range(_REPEATS):
-            started = time.perf_counter()
+            started = time.process_time()
             trial_returns = loop.run(starts, learned[_key(trial)])
-            best = min(best, time.perf_counter() - started)
+            best = min(best, time.process_time() - started)
         seconds += best
         steps += int(sum(trial_returns))
         returns.append(trial_returns)
     return seconds / steps * 1e6, np.array(returns)
 
 
-def _timed(work: Callable[[], pl.DataFrame]) -> tuple[float, pl.DataFrame]:
-    started = time.perf_counter()
-    rows = work()
-    return time.perf_counter() - started, rows
-
-
-def _time_matrix_products(agent: Agent) -> float:
+def time_matrix_products(agent: Agent) -> float:
     """Microseconds per observation of the matrix products (BLAS) of one tick."""
     assert isinstance(agent, MlpAgent)
     _, layers = policy_layers(agent.weights())
@@ -190,11 +186,11 @@ def _time_matrix_products(agent: Agent) -> float:
     ]
     best = np.inf
     for _ in range(20):
-        started = time.perf_counter()
+        started = time.process_time()
         for _ in range(100):
             for x, w, out in pairs:
                 np.matmul(x, w, out=out)
-        best = min(best, (time.perf_counter() - started) / 100 / SLOTS)
+        best = min(best, (time.process_time() - started) / 100 / SLOTS)
     return best * 1e6
 
 
@@ -220,9 +216,9 @@ def _time_sites(agent: Agent, sites: NDArray[np.float32], queries: NDArray[np.fl
     batches = queries[: len(queries) // SLOTS * SLOTS].reshape(-1, SLOTS, queries.shape[1])[:60]
     best = np.inf
     for _ in range(_REPEATS):
-        started = time.perf_counter()
+        started = time.process_time()
         for batch in batches:
             decision = agent.forward(batch)
             principles.select(rows, decision.model_states, decision.actions)
-        best = min(best, (time.perf_counter() - started) / len(batches) / SLOTS)
+        best = min(best, (time.process_time() - started) / len(batches) / SLOTS)
     return best * 1e6

@@ -1,5 +1,6 @@
 """NAPPING as a user would write it: SB3's predict(), a forward hook, gymnasium's CartPole and numpy's argmin."""
 
+import time
 from typing import Any
 
 import gymnasium
@@ -7,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.agents.base import Agent
-from nappingrl.errors import MissingExtraError
+from nappingrl.agents.state_dict import policy_layers
+from nappingrl.errors import BadAgentError, MissingExtraError
 from nappingrl.registry import domains
 
 Table = dict[str, NDArray[Any]]  # see Principles.table
@@ -18,18 +20,9 @@ class UserLoop:
     """Runs CartPole trials of a shipped agent, one step at a time."""
 
     def __init__(self, name: str, agent: Agent) -> None:
-        try:
-            import stable_baselines3 as sb3
-            import torch
-        except ImportError as error:
-            raise MissingExtraError('the benchmark needs SB3: pip install "nappingrl[sb3]"') from error
-        torch.set_num_threads(1)
         self._env: Any = gymnasium.make("CartPole-v1", max_episode_steps=HORIZON)
-        algorithm: Any = {"ppo": sb3.PPO, "dqn": sb3.DQN}[name]
-        hidden = [agent.embedding_dim, agent.embedding_dim]
-        self._model = algorithm("MlpPolicy", self._env, policy_kwargs={"net_arch": hidden}, device="cpu")
+        self._model = _sb3_model(self._env, agent)
         policy = self._model.policy
-        policy.load_state_dict({key: torch.from_numpy(value) for key, value in agent.weights().items()})
         layer = policy.mlp_extractor.policy_net if name == "ppo" else policy.q_net.q_net[-2]
         layer.register_forward_hook(self._capture)
         self._model_state = np.empty(0, np.float32)
@@ -91,3 +84,38 @@ class UserLoop:
                 observation, ended = next_observation, terminated or truncated
             returns.append(total)
         return returns
+
+
+def time_predict_loop(env_id: str, agent: Agent, n_steps: int = 500, repeats: int = 3) -> float:
+    """CPU microseconds per step of SB3's predict() and env.step(), one at a time; the least of some repeats."""
+    env: Any = gymnasium.make(env_id)
+    model = _sb3_model(env, agent)
+    best = np.inf
+    for _ in range(repeats):
+        observation, _ = env.reset(seed=0)
+        started = time.process_time()
+        for _ in range(n_steps):
+            action, _ = model.predict(observation, deterministic=True)
+            observation, _, terminated, truncated, _ = env.step(int(action))
+            if terminated or truncated:
+                observation, _ = env.reset()
+        best = min(best, time.process_time() - started)
+    return best / n_steps * 1e6
+
+
+def _sb3_model(env: Any, agent: Agent) -> Any:
+    """SB3's model with the weights of an agent; BadAgentError where it is neither DQN nor PPO."""
+    try:
+        import stable_baselines3 as sb3
+        import torch
+    except ImportError as error:
+        raise MissingExtraError('the benchmark needs SB3: pip install "nappingrl[sb3]"') from error
+    torch.set_num_threads(1)
+    kind, layers = policy_layers(agent.weights())
+    if kind not in ("actor-critic", "q"):
+        raise BadAgentError(f"agent {agent.name} is neither SB3's PPO nor its DQN")
+    algorithm: Any = sb3.PPO if kind == "actor-critic" else sb3.DQN
+    hidden = [weight.shape[1] for weight, _ in layers[:-1]]
+    model = algorithm("MlpPolicy", env, policy_kwargs={"net_arch": hidden}, device="cpu")
+    model.policy.load_state_dict({key: torch.from_numpy(value) for key, value in agent.weights().items()})
+    return model

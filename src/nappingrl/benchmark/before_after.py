@@ -1,24 +1,22 @@
 """Throughput of the engine now and at an earlier commit.
 
-python benchmarks/before_after.py bb3bd05 --rounds 5
-
 Both commits are exported to a temporary folder, each with its own cache of compiled kernels. After an untimed run of
 each, rounds alternate between the two; every round is a new process that measures CPU time on one core. The ratio is
 the median over rounds of steps per second now / before: above 1 is faster. `same rows` tells whether both commits
 played the same episodes to the same returns.
 """
 
-import argparse
-import json
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from nappingrl.errors import BadSpecError
+from nappingrl.types import OnProgress
+
 # Runs with the sources of either commit, so it may only use what all of them have.
 TIMED = """
 import hashlib, json, sys, time
@@ -45,7 +43,7 @@ class Case:
     agent: str
     method: str
     share: float = 1.0
-    """Multiple of --trials."""
+    """Multiple of the number of trials."""
 
 
 CASES = (
@@ -73,35 +71,38 @@ class Comparison:
     same_rows: bool
 
 
-def export(commit: str, folder: Path) -> Path:
-    """The sources of a commit."""
+def _export(commit: str, folder: Path) -> Path:
+    """The sources of a commit of the checkout that is the current folder."""
     folder.mkdir()
-    archive = subprocess.run(["git", "archive", commit, "src"], cwd=ROOT, capture_output=True, check=True)
+    archive = subprocess.run(["git", "archive", commit, "src"], capture_output=True, check=False)
+    if archive.returncode:
+        reason = archive.stderr.decode(errors="replace").strip().partition("\n")[0]
+        raise BadSpecError(f"commit '{commit}' cannot be read: {reason}; run this in a checkout of nappingrl")
     subprocess.run(["tar", "x"], cwd=folder, input=archive.stdout, check=True)
     return folder / "src"
 
 
-def time_once(source: Path, case: Case, trials: int) -> tuple[float, str]:
+def _time_once(source: Path, case: Case, trials: int) -> tuple[float, str]:
     """Steps per second in a new process, and a hash of the rows."""
     cache = source.parent / "kernels"
     environment = os.environ | ONE_THREAD | {"PYTHONPATH": str(source), "NUMBA_CACHE_DIR": str(cache)}
     command = [sys.executable, "-c", TIMED, case.domain, case.agent, case.method, str(trials)]
     process = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=source, check=False)
     if process.returncode:
-        raise SystemExit(f"{' '.join(command[3:])} with {source} failed:\n{process.stderr}")
+        raise BadSpecError(f"{' '.join(command[3:])} failed: {process.stderr.strip().rpartition(chr(10))[2]}")
     speed, rows_hash = process.stdout.split()[-2:]
     return float(speed), rows_hash
 
 
-def compare(before: Path, now: Path, case: Case, trials: int, rounds: int) -> Comparison:
+def _compare(before: Path, now: Path, case: Case, trials: int, rounds: int) -> Comparison:
     """Alternate between both commits."""
     for source in (before, now):
-        time_once(source, case, trials=2)  # compiles the kernels
+        _time_once(source, case, trials=2)  # compiles the kernels
     speeds = []
     hashes = set()
     for _ in range(rounds):
-        old, old_hash = time_once(before, case, trials)
-        new, new_hash = time_once(now, case, trials)
+        old, old_hash = _time_once(before, case, trials)
+        new, new_hash = _time_once(now, case, trials)
         speeds.append((old, new))
         hashes |= {old_hash, new_hash}
     return Comparison(
@@ -116,35 +117,15 @@ def compare(before: Path, now: Path, case: Case, trials: int, rounds: int) -> Co
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("before", nargs="?", default="bb3bd05", help="commit to compare with")
-    parser.add_argument("--now", default="HEAD", help="commit to measure; uncommitted changes are not included")
-    parser.add_argument("--trials", type=int, default=256, help="of NAPPING; foresight an eighth, frozen twice as many")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--methods", nargs="+", default=["frozen", "napping", "foresight"])
-    parser.add_argument("--json", action="store_true", help="print a single machine-readable array")
-    options = parser.parse_args()
+def compare_commits(
+    before: str, now: str = "HEAD", trials: int = 256, rounds: int = 5, on_progress: OnProgress | None = None
+) -> list[Comparison]:
+    """All cases at both commits; NAPPING has `trials`, the others a share of them."""
     comparisons = []
-    if not options.json:
-        print(
-            "| domain | agent | method | steps/s before | now | now / before | same rows |\n|" + "---|" * 7, flush=True
-        )
     with tempfile.TemporaryDirectory() as folder:
-        before = export(options.before, Path(folder, "before"))
-        now = export(options.now, Path(folder, "now"))
-        for case in CASES:
-            if case.method not in options.methods:
-                continue
-            trials = max(1, round(options.trials * case.share))
-            c = compare(before, now, case, trials, options.rounds)
-            comparisons.append(asdict(c))
-            if not options.json:
-                cells = (c.domain, c.agent, c.method, f"{c.before:.0f}", f"{c.now:.0f}", f"{c.ratio:.3f}")
-                print(f"| {' | '.join(cells)} | {'yes' if c.same_rows else 'NO'} |", flush=True)
-    if options.json:
-        json.dump(comparisons, sys.stdout, indent=1)
-
-
-if __name__ == "__main__":
-    main()
+        sources = _export(before, Path(folder, "before")), _export(now, Path(folder, "now"))
+        for i, case in enumerate(CASES):
+            if on_progress is not None:
+                on_progress(i, len(CASES))
+            comparisons.append(_compare(*sources, case, max(1, round(trials * case.share)), rounds))
+    return comparisons

@@ -1,0 +1,109 @@
+"""Every domain with every method: time and memory of a step, beside the loop of a user and the bare forward pass.
+
+Each case runs in a process of its own, so that its memory is known. Times are CPU times on one core.
+"""
+
+import resource
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from typing import Any, TypeVar
+
+from threadpoolctl import threadpool_limits
+
+from nappingrl.agents import load
+from nappingrl.agents.mlp import MlpAgent
+from nappingrl.benchmark.engine import time_matrix_products
+from nappingrl.benchmark.user_loop import time_predict_loop
+from nappingrl.domains import find_domain
+from nappingrl.errors import BadAgentError, BadSpecError, MissingExtraError
+from nappingrl.registry import domains, methods
+from nappingrl.trials.engine import Engine
+from nappingrl.trials.spec import RunSpec
+from nappingrl.types import OnProgress
+
+Result = TypeVar("Result")
+_PROTOCOL = "2+6"
+_TRIALS, _MAX_TRIALS = 200, 128
+"""Trials of a case whose relative cost is 1, and the most of any."""
+_KIB_PER_RSS = 1 if sys.platform != "darwin" else 1 / 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What was measured; only `domain`, `agent` and `method` where the method refuses the agent."""
+
+    domain: str
+    agent: str
+    method: str
+    refused: str = ""
+    """Why the method does not run."""
+    step_us: float | None = None
+    steps_per_second: float | None = None
+    times_loop: float | None = None
+    """How many times as fast as `predict` and `env.step`, one observation at a time, without any method."""
+    times_forward: float | None = None
+    """How many times as long as the matrix products of the network; None: it is no perceptron."""
+    memory_mb: float | None = None
+    """The most that the process had in memory."""
+    is_compiled: bool = False
+    """Whether whole episodes are played in a kernel."""
+
+
+def measure_overview(
+    domain_names: Sequence[str] = (), method_names: Sequence[str] = (), on_progress: OnProgress | None = None
+) -> list[Case]:
+    """One case for each domain (with its default agent) and method; none given: all that are registered."""
+    names = [(domain, method) for domain in domain_names or domains for method in method_names or methods]
+    cases: list[Case] = []
+    loops: dict[str, float | None] = {}
+    for i, (domain, method) in enumerate(names):
+        if on_progress is not None:
+            on_progress(i, len(names))
+        if domain not in loops:
+            loops[domain] = _in_process(_time_loop, domain)
+        cases.append(_in_process(_measure, domain, method, loops[domain]))
+    return cases
+
+
+def _in_process(work: Callable[..., Result], *arguments: Any) -> Result:
+    """The result of work in a new process."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        return pool.submit(work, *arguments).result()
+
+
+def _time_loop(domain: str) -> float | None:
+    """Microseconds per step of a user's loop; None where it cannot be written: no SB3, or no agent of SB3's."""
+    try:
+        with threadpool_limits(1):
+            return time_predict_loop(domains.entry(domain).env_id, load(find_domain(domain).defaults.agent, domain))
+    except (MissingExtraError, BadAgentError):
+        return None
+
+
+def _measure(domain: str, method: str, loop_us: float | None) -> Case:
+    cost = domains.entry(domain).cost * methods.entry(method).cost
+    trials = min(max(1, round(_TRIALS / cost)), _MAX_TRIALS)
+    agent_name = find_domain(domain).defaults.agent
+    try:
+        spec = RunSpec(
+            domain, agent_name, method, trials=trials, seed=1, detector="given", protocol=_PROTOCOL
+        ).complete()
+        agent = load(agent_name, domain)
+        with threadpool_limits(1):
+            Engine(spec, agent).run_trials(spec.trial_specs(0, 1))  # compiles the kernels
+            engine = Engine(spec, agent)
+            started = time.process_time()
+            rows = engine.run_trials(spec.trial_specs())
+            step_us = (time.process_time() - started) / int(rows["length"].sum()) * 1e6
+            forward_us = time_matrix_products(agent) if isinstance(agent, MlpAgent) else None
+    except (BadAgentError, BadSpecError) as error:
+        return Case(domain, agent_name, method, refused=str(error))
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIB_PER_RSS / 1024
+    return Case(
+        domain, agent_name, method, "", step_us, 1e6 / step_us, None if loop_us is None else loop_us / step_us,
+        None if forward_us is None else step_us / forward_us, memory, engine.is_compiled,
+    )  # fmt: skip

@@ -2,12 +2,13 @@
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from nappingrl.benchmark import before_after
+from nappingrl.benchmark import before_after, overview
 from nappingrl.cli import main
 from nappingrl.errors import BadSpecError
 
@@ -31,6 +32,13 @@ def test_overview_and_history(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert line["overview"] == cases
     assert line["commit"]
     assert line["machine"]["cores"] >= 1
+
+
+def test_memory_is_left_out_where_the_system_does_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on Windows, which has no module `resource`."""
+    assert overview.peak_memory_mb() is not None
+    monkeypatch.setitem(sys.modules, "resource", None)
+    assert overview.peak_memory_mb() is None
 
 
 def test_a_method_that_refuses_the_agent_is_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,6 @@
 Each case runs in a process of its own, so that its memory is known. Times are CPU times on one core.
 """
 
-import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -29,7 +28,8 @@ Result = TypeVar("Result")
 _PROTOCOL = "2+6"
 _TRIALS, _MAX_TRIALS = 200, 128
 """Trials of a case whose relative cost is 1, and the most of any."""
-_KIB_PER_RSS = 1 if sys.platform != "darwin" else 1 / 1024
+_PER_MB = 1024 if sys.platform != "darwin" else 1024**2
+"""Units of `ru_maxrss` in a megabyte."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Case:
     times_forward: float | None = None
     """How many times as long as the matrix products of the network; None: it is no perceptron."""
     memory_mb: float | None = None
-    """The most that the process had in memory."""
+    """The most that the process had in memory; None: the system does not tell (Windows)."""
     is_compiled: bool = False
     """Whether whole episodes are played in a kernel."""
 
@@ -102,8 +102,16 @@ def _measure(domain: str, method: str, loop_us: float | None) -> Case:
             forward_us = time_matrix_products(agent) if isinstance(agent, MlpAgent) else None
     except (BadAgentError, BadSpecError) as error:
         return Case(domain, agent_name, method, refused=str(error))
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIB_PER_RSS / 1024
     return Case(
         domain, agent_name, method, "", step_us, 1e6 / step_us, None if loop_us is None else loop_us / step_us,
-        None if forward_us is None else step_us / forward_us, memory, engine.is_compiled,
+        None if forward_us is None else step_us / forward_us, peak_memory_mb(), engine.is_compiled,
     )  # fmt: skip
+
+
+def peak_memory_mb() -> float | None:
+    """The most that this process had in memory so far; None where the system does not tell."""
+    try:
+        import resource
+    except ModuleNotFoundError:  # Windows
+        return None
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _PER_MB

@@ -13,7 +13,7 @@ import pytest
 
 import nappingrl
 from nappingrl import _build
-from nappingrl._build import kernel, kernel_folder, source_sha256
+from nappingrl._build import kernel, kernel_folder, kernel_sources, source_sha256
 
 ROOT = Path(nappingrl.__file__).parent
 MODULES = {f"nappingrl.{'.'.join(file.relative_to(ROOT).with_suffix('').parts)}": file for file in ROOT.rglob("*.py")}
@@ -36,7 +36,7 @@ def test_the_cache_is_a_folder_of_ours_and_numba_keeps_its_setting() -> None:
     assert before == numba.config.CACHE_DIR
     folder = kernel_folder()
     assert folder is not None
-    assert folder.name.startswith("kernels-")
+    assert folder.name == "kernels"
 
 
 def test_a_kernel_does_not_inherit_the_options_of_its_caller(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,3 +201,49 @@ def test_what_a_kernel_uses_is_in_the_hash(name: str) -> None:
     ]
     used = _names(*(statement for function in kernels for statement in function.body))
     assert used & _from_outside(tree) <= {"kernel"}, "pass it as an argument"
+
+
+def _uses(file: Path) -> set[str]:
+    """The modules that a file imports, by Python's own parser."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    imported = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
+    names = {node.module for node in imported} | {f"{node.module}.{a.name}" for node in imported for a in node.names}
+    names |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    return {name if name in MODULES else f"{name}.__init__" for name in names} & set(MODULES)
+
+
+@pytest.mark.parametrize("name", sorted(KERNEL_MODULES))
+def test_a_module_is_cached_by_the_kernels_that_it_uses(name: str) -> None:
+    found, todo = {name}, [name]
+    while todo:
+        new = (_uses(MODULES[todo.pop()]) & KERNEL_MODULES) - found
+        found |= new
+        todo += new
+    assert kernel_sources(MODULES[name]) == {MODULES[one] for one in found}
+
+
+def test_a_comment_drops_the_kernels_of_those_that_use_it_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not all kernels, and none at all where a file is only touched."""
+    for one, text in {
+        "leaf": "\n@kernel()\ndef f(): ...\n",
+        "user": "from nappingrl.leaf import f\n@kernel()\ndef g(): ...\n",
+        "other": "\n@kernel()\ndef h(): ...\n",
+    }.items():
+        (tmp_path / f"{one}.py").write_text(text)
+    monkeypatch.setattr(_build, "ROOT", tmp_path)
+    monkeypatch.setattr(_build, "HERE", tmp_path / "_build")
+
+    def keys() -> dict[str, str]:
+        for cached in (_build.cache_key, _build.kernel_sources, _build._holds_kernels):
+            cached.cache_clear()
+        return {one: _build.cache_key(tmp_path / f"{one}.py") for one in ("leaf", "user", "other")}
+
+    before = keys()
+    os.utime(tmp_path / "leaf.py", (0, 0))
+    assert keys() == before
+    with (tmp_path / "leaf.py").open("a") as file:
+        file.write("# a comment\n")
+    after = keys()
+    assert {one for one in after if after[one] != before[one]} == {"leaf", "user"}
+    for cached in (_build.cache_key, _build.kernel_sources, _build._holds_kernels):
+        cached.cache_clear()

@@ -1,12 +1,15 @@
 """Exceptions and the check of names. A message is one line: what came, what is allowed, nearest match, what to do."""
 
 import difflib
+import re
 from collections.abc import Iterable
 from operator import index
 from typing import SupportsIndex
 
 MAX_SHOWN = 100
 """Characters of a user's text in a message."""
+_CUTOFF = 0.6
+"""Least similarity of a name that is suggested, from 0 to 1."""
 
 
 class NappingError(Exception):
@@ -43,9 +46,14 @@ class MissingExtraError(NappingError):
 
 def did_you_mean(name: str, allowed: Iterable[str]) -> str:
     """A hint with the nearest of the allowed names, with a space before it; empty where none is near."""
-    by_lower = {other.lower(): other for other in allowed}
-    near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
-    return f" Did you mean '{by_lower[near[0]]}'?" if near else ""
+    by_stem = {_stem(other): other for other in allowed}
+    near = difflib.get_close_matches(_stem(name), by_stem, n=1, cutoff=_CUTOFF)
+    return f" Did you mean '{by_stem[near[0]]}'?" if near else ""
+
+
+def _stem(name: str) -> str:
+    """What a name is compared by: not by its case, nor by the version that ids of environments end with."""
+    return re.sub(r"-v\d+$", "", name.lower())
 
 
 def shown(text: str, most: int = MAX_SHOWN) -> str:

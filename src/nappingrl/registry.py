@@ -12,13 +12,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 
 from nappingrl.errors import BadSpecError, check_name
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 PALETTE = ("#117733", "#aa4499", "#44aa99", "#999933", "#661100", "#6699cc", "#ddaa33", "#004488")
 """Colours of entries that name none, in the order of registration: Paul Tol's, apart from those of the built-ins."""
@@ -123,7 +125,7 @@ class Registry:
             self._add_installed(self._installed[name])
         return self._entries[check_name(self.kind, name, self.names())]
 
-    def _add_installed(self, point: EntryPoint) -> None:
+    def _add_installed(self, point: "EntryPoint") -> None:
         package = point.dist.name if point.dist is not None else point.module
         try:
             target = point.load()
@@ -199,7 +201,9 @@ class Registry:
         return [entry for name, entry in self._entries.items() if name not in self._added]
 
     @cached_property
-    def _installed(self) -> dict[str, EntryPoint]:
+    def _installed(self) -> "dict[str, EntryPoint]":
+        from importlib.metadata import entry_points  # a quarter of the time of `import nappingrl`
+
         return {point.name: point for point in entry_points(group=f"nappingrl.{self.kind}s")}
 
 

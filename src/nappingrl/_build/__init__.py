@@ -1,11 +1,11 @@
-"""The package's source: its hash, and compiled kernels cached per hash."""
+"""The package's source: its hash, and the cache of compiled kernels, which follows the source module by module."""
 
 import hashlib
 import multiprocessing
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,6 +14,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 HAS_KERNEL = re.compile(rb"\n *@kernel\(")
 Function = TypeVar("Function", bound=Callable[..., Any])
+_IMPORTS = re.compile(r"^\s*from (nappingrl[\w.]*) import (\([^)]*\)|.*)$|^\s*import (nappingrl[\w.]*)", re.MULTILINE)
 
 
 def _sha256(files: Iterable[Path]) -> str:
@@ -30,15 +31,10 @@ def source_sha256() -> str:
 
 @cache
 def kernel_folder() -> Path | None:
-    """Where compiled kernels are cached: a folder per hash of the modules that hold kernels; None: nowhere.
-
-    numba notices a change in a kernel's own file, but not in the kernels and constants of other files that it uses;
-    with one folder for all versions it would run old code.
-    """
-    kernels = (file for file in ROOT.rglob("*.py") if HAS_KERNEL.search(file.read_bytes()) or file.parent == HERE)
+    """The cache of compiled kernels: a folder per module inside it; None: there is no place for one."""
     try:
         base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        folder = Path(base, "nappingrl", f"kernels-{_sha256(kernels)[:16]}")
+        folder = Path(base, "nappingrl", "kernels")
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, RuntimeError) as error:  # RuntimeError: there is no home
         warn_once(f"kernels are compiled anew in every process: {error}; set NUMBA_CACHE_DIR to a writable folder")
@@ -47,6 +43,48 @@ def kernel_folder() -> Path | None:
         warn_once(f"kernels are compiled anew in every process: {folder} is read-only; set NUMBA_CACHE_DIR")
         return None
     return folder
+
+
+@cache
+def cache_key(file: Path, others: frozenset[Path] = frozenset()) -> str:
+    """The name of the folder for kernels of a file: the module, and a hash of what its kernels are made of.
+
+    numba notices a change in a kernel's own file, but not in the kernels and constants of other files that it uses;
+    with one folder for all versions it would run old code. `others` are the files of kernels that a closure holds. A
+    file outside of the package may use any kernel of it.
+    """
+    is_ours = file.is_relative_to(ROOT)
+    if is_ours:
+        files = frozenset().union(*(kernel_sources(one) for one in (file, *others) if one.is_relative_to(ROOT)))
+    else:
+        files = frozenset(one for one in ROOT.rglob("*.py") if _holds_kernels(one))
+    name = ".".join(file.relative_to(ROOT).with_suffix("").parts) if is_ours else "other"
+    return f"{name}-{_sha256([*files, *HERE.glob('*.py')])[:16]}"
+
+
+@cache
+def kernel_sources(file: Path) -> frozenset[Path]:
+    """A module of the package and the modules with kernels that it imports, directly or through such modules."""
+    found, todo = {file}, [file]
+    while todo:
+        new = {one for one in _imported(todo.pop()) if one not in found and _holds_kernels(one)}
+        found |= new
+        todo += new
+    return frozenset(found)
+
+
+def _imported(file: Path) -> Iterator[Path]:
+    """The modules of the package that a file imports."""
+    for package, names, module in _IMPORTS.findall(file.read_text(encoding="utf-8")):
+        folder = ROOT.joinpath(*(package or module).split(".")[1:])
+        named = [folder / name for name in re.findall(r"\w+", names)]
+        yield from (one for path in (folder, *named) for one in (path.with_suffix(".py"), path / "__init__.py")
+                    if one.is_file())  # fmt: skip
+
+
+@cache
+def _holds_kernels(file: Path) -> bool:
+    return HAS_KERNEL.search(file.read_bytes()) is not None
 
 
 @cache
@@ -70,7 +108,7 @@ def kernel(allocates: bool = True, **options: Any) -> Callable[[Function], Funct
     """
     import numba
 
-    from nappingrl._build.kernel_cache import closure_name, make_cache
+    from nappingrl._build.kernel_cache import closure_name, enclosed_files, make_cache
 
     complete: dict[str, Any] = {"fastmath": False, "error_model": "python", "_nrt": allocates} | options
 
@@ -78,7 +116,8 @@ def kernel(allocates: bool = True, **options: Any) -> Callable[[Function], Funct
         function.__qualname__ += closure_name(function)
         compiled: Any = numba.njit(**complete)(function)
         if (folder := kernel_folder()) is not None:
-            compiled._cache = make_cache(function, folder)
+            key = cache_key(Path(function.__code__.co_filename), enclosed_files(function))
+            compiled._cache = make_cache(function, folder / key)
         result: Function = compiled
         return result
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from nappingrl._build import warn_once
+from nappingrl._build import ROOT, warn_once
 
 _numba: Any = import_module("numba")  # it has no types
 _caching: Any = import_module("numba.core.caching")
@@ -43,6 +43,14 @@ def _enclosed_kernels(function: Callable[..., Any]) -> list[Callable[..., Any]]:
     return [value for value in _enclosed(function) if callable(value)]
 
 
+def enclosed_files(function: Callable[..., Any]) -> frozenset[Path]:
+    """The files of all kernels that a closure holds, directly or in closures that it holds."""
+    files = set[Path]()
+    for enclosed in _enclosed_kernels(function):
+        files |= {Path(enclosed.__code__.co_filename), *enclosed_files(enclosed)}
+    return frozenset(files)
+
+
 def closure_name(function: Callable[..., Any]) -> str:
     """What distinguishes a closure from others of the same name in any process; empty: it is none."""
     if not function.__closure__:
@@ -57,7 +65,9 @@ class CheckedCache(_caching.FunctionCache):  # type: ignore[misc]
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
         file: Any = vars(self)["_cache_file"]
-        self._cache_file = _CheckedFile(self.cache_path, file._index_name.removesuffix(".nbi"), file._source_stamp)
+        is_ours = Path(function.__code__.co_filename).is_relative_to(ROOT)
+        stamp = None if is_ours else file._source_stamp  # the folder of a module of ours follows its content
+        self._cache_file = _CheckedFile(self.cache_path, file._index_name.removesuffix(".nbi"), stamp)
 
     @override
     def _index_key(self, sig: Any, codegen: Any) -> Any:

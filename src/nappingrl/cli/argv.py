@@ -5,46 +5,23 @@ imported when the command is asked for, so `napping --help` stays fast.
 """
 
 import shlex
+import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import MISSING, Field, dataclass, fields
-from functools import reduce
+from dataclasses import MISSING, Field, fields
 from importlib import import_module
-from operator import or_
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, get_args, get_type_hints
-
-import tyro
-from tyro.conf import Positional, subcommand
+from typing import TYPE_CHECKING, Any, Protocol, get_args, get_type_hints
 
 import nappingrl
+from nappingrl.cli.commands import COMMANDS, TOPICS
+from nappingrl.cli.help import print_help
 from nappingrl.cli.mistakes import as_one_line, check_command
+from nappingrl.errors import BadSpecError, did_you_mean, shown
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-COMMANDS = {
-    "list": "List domains, agents, methods and detectors.",
-    "run": "Run trials: a trained agent meets a novelty, with or without adaptation.",
-    "report": "Compare runs in a table, a picture and an HTML page.",
-    "figure": "Draw a figure from run folders.",
-    "replay": "Repeat one trial of a run, check its rows and print its principles as rules.",
-    "paper": "Run the paper's whole evaluation, then write its figures, pages and claims.",
-    "claims": "Check the paper's quantitative claims against your runs.",
-    "export": "Convert a run to SB3's Monitor files, WSU's columns or TensorBoard.",
-    "play": "Watch a frozen and an adapting agent side by side in the browser, and change the world under them.",
-    "record": "Film a frozen and an adapting agent side by side while the world changes.",
-    "train": "Train an agent in any gymnasium environment, or a shipped one from its recipe.",
-    "convert": "Convert a zip of SB3's DQN or PPO to an agent as this package ships them.",
-    "bench": "Measure the speed of the engine and the learners.",
-    "birds serve": "Serve agents that speak the Science Birds protocol.",
-    "birds external": "Start an agent that speaks the Science Birds protocol, supervise it and score it.",
-    "birds play": "Play Angry Birds levels with the mouse, or watch an agent.",
-    "birds levels": "Write Angry Birds levels as XML files or as one picture.",
-}
-"""Every command and its one-line help; `birds play` is class `Play` in `nappingrl.cli.birds.play`."""
-
-BIRDS_HELP = """Play, serve and write Angry Birds levels.
-
-Example: napping birds play --novelty bone"""
+HELP = frozenset({"-h", "--help"})
+OPTIONS = ("--help", "--version")
 
 
 class Command(Protocol):
@@ -53,14 +30,6 @@ class Command(Protocol):
     def __call__(self) -> None:
         """Run the command."""
         ...
-
-
-@dataclass(frozen=True)
-class _NotLoaded:
-    """Stands in for a command that was not asked for."""
-
-    def __call__(self) -> None:
-        """Never called: `parse` loads the command it returns."""
 
 
 def load_command(name: str) -> type[Any]:
@@ -72,17 +41,38 @@ def load_command(name: str) -> type[Any]:
 
 def parse(words: Sequence[str]) -> Command:
     """Return the command that the words describe; help ends the process, and a mistake raises BadSpecError."""
-    words = [*words, "--help"] if list(words) in ([], ["birds"]) else list(words)
+    words = list(words)
     check_command(words, list(COMMANDS))
-    choices = _choices(words)
-    with as_one_line(line(*_command_words(words), "--help")):
-        command: Command = tyro.cli(choices, prog="napping", description=nappingrl.__doc__, args=words)
+    named = _command_words(words)
+    own = words[: words.index("--")] if "--" in words else words
+    if not HELP.isdisjoint(own) or " ".join(words) in ("", *TOPICS):
+        print_help(named)
+        sys.exit()
+    if own == ["--version"]:
+        print(f"nappingrl {nappingrl.__version__}")
+        sys.exit()
+    if " ".join(named) not in COMMANDS:
+        unknown = words[len(named)]
+        raise BadSpecError(
+            f"unknown option '{shown(unknown)}'; allowed: --help, --version.{did_you_mean(unknown, OPTIONS)}"
+        )
+    return _parse_options(named, words[len(named) :])
+
+
+def _parse_options(named: list[str], words: list[str]) -> Command:
+    import tyro  # slow to import, and help does without it
+
+    command_class = load_command(" ".join(named))
+    with as_one_line(line(*named, "--help")):
+        command: Command = tyro.cli(
+            command_class, prog=line(*named), args=words, config=(tyro.conf.FlagCreatePairsOff,)
+        )
     return command
 
 
 def _command_words(words: list[str]) -> list[str]:
-    """The first words, as far as they name a command."""
-    named = [name.split() for name in COMMANDS if words[: len(name.split())] == name.split()]
+    """The first words, as far as they name a command or a group of commands."""
+    named = [name.split() for name in (*COMMANDS, *TOPICS) if words[: len(name.split())] == name.split()]
     return named[0] if named else []
 
 
@@ -114,23 +104,9 @@ def flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _choices(words: list[str]) -> Any:
-    """The union of all commands for tyro; only those that the words may mean are imported."""
-    choices: list[Any] = []
-    birds: list[Any] = []
-    is_completion = bool(words) and words[0].startswith("--tyro-")
-    for name, about in COMMANDS.items():
-        parent, _, last = name.rpartition(" ")
-        if is_completion or words[: len(name.split())] == name.split():
-            choice: Any = Annotated[load_command(name), subcommand(last)]
-        else:
-            choice = Annotated[_NotLoaded, subcommand(last, description=about)]
-        (birds if parent else choices).append(choice)
-    group: Any = Annotated[reduce(or_, birds), subcommand("birds", description=BIRDS_HELP)]
-    return reduce(or_, [*choices, group])
-
-
 def _is_positional(hint: Any) -> bool:
+    from tyro.conf import Positional
+
     return any(marker in get_args(Positional[str])[1:] for marker in get_args(hint)[1:])
 
 

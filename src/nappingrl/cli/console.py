@@ -1,15 +1,23 @@
 """Output that commands share: progress bars, tables, notes, and new run folders."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from nappingrl.report.runs import Run
+if TYPE_CHECKING:
+    from nappingrl.report.runs import Run
+
+_GAP = 2
+"""Characters between columns."""
+_MAX_CELL = 30
+"""Longer texts of a table are wrapped, if there is need."""
 
 
 @contextmanager
@@ -29,11 +37,44 @@ def progress(text: str) -> Iterator[Callable[..., None]]:
 
 
 def print_table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
-    """Print rows in columns: 160 characters wide unless standard output is a terminal."""
-    table = Table(*head, box=None)
-    for row in rows:
-        table.add_row(*row)
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
+    """Print rows in columns; where these are too wide, in several tables that all begin with the first column."""
+    console = _console()
+    sizes = [min(_MAX_CELL, max(len(row[i]) for row in (head, *rows))) + _GAP for i in range(len(head))]
+    for columns in _blocks(sizes, console.width):
+        table = Table(*(head[i] for i in columns), box=None, pad_edge=False)
+        for row in rows:
+            table.add_row(*(row[i] for i in columns))
+        console.print(table)
+
+
+def _blocks(sizes: list[int], width: int) -> Iterator[list[int]]:
+    """The columns of each table, by their sizes: as many as fit, and the first one in every table."""
+    block = [0]
+    for i, size in enumerate(sizes[1:], 1):
+        if len(block) > 1 and sum(sizes[one] for one in block) + size > width:
+            yield block
+            block = [0]
+        block.append(i)
+    yield block
+
+
+def print_entries(title: str, entries: Mapping[str, str]) -> None:
+    """Print names and what they are below a title, then an empty line; a text without a name stands alone."""
+    console = _console()
+    console.print(f"[bold]{escape(title)}[/bold]", soft_wrap=True)
+    if alone := entries.get(""):
+        console.print(escape(alone))
+    table = Table(show_header=False, box=None)
+    table.add_column(no_wrap=True)
+    for name, text in entries.items():
+        if name:
+            table.add_row(escape(name), escape(text))
+    console.print(*((table,) if table.row_count else ()), "")
+
+
+def _console() -> Console:
+    """Standard output: as wide as the terminal, or 80 characters."""
+    return Console(width=None if sys.stdout.isatty() else 80, highlight=False)
 
 
 def print_note(text: str) -> None:
@@ -41,7 +82,7 @@ def print_note(text: str) -> None:
     print(f"napping: {text}", file=sys.stderr)
 
 
-def warn_incomplete(runs: Iterable[Run]) -> None:
+def warn_incomplete(runs: "Iterable[Run]") -> None:
     """Print a note for each unfinished run."""
     for run in runs:
         if run.gap:

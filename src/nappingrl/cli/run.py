@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from tyro.conf import Positional
 
@@ -82,6 +82,14 @@ class Run:
     """Folder of the run; the same command continues a stopped run. Default: a new folder under runs/."""
     json: bool = False
     """Print a single machine-readable object."""
+
+    groups: ClassVar = {
+        "where and who": ("env", "wrap", "agent", "domain_option"),
+        "what changes": ("novelty", "strength", "protocol"),
+        "adaptation": ("method", "option", "score", "detector", "guard", "rule", "space"),
+        "the run": ("trials", "seed", "out", "json"),
+        "machines": ("workers", "executor", "address"),
+    }
 
     def __call__(self) -> None:
         """Run, then print the summary."""

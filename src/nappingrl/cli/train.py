@@ -5,7 +5,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from importlib.util import find_spec as find_module
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from tyro.conf import Positional
 
@@ -55,6 +55,12 @@ class Train:
     """Folder for training curves in TensorBoard's format."""
     json: bool = False
     """Print the card as a single machine-readable object."""
+
+    groups: ClassVar = {
+        "any environment": ("env", "wrap", "algorithm", "option"),
+        "shipped agents": ("domain_option",),
+        "both": ("steps", "seed", "out", "tensorboard", "json"),
+    }
 
     def __call__(self) -> None:
         """Train, then print what became of it."""

@@ -42,6 +42,12 @@ class External(Served):
     restarts: int = 3
     """Maximum number of restarts."""
 
+    groups: ClassVar = {
+        "the agent": ("command", "count", "timeout", "restarts"),
+        "levels": ("levels", "novelty", "novel_levels", "trials", "preset", "seed"),
+        "the server": ("port", "observer_port", "informed", "dev"),
+        "results": ("out", "json"),
+    }
     bounds: ClassVar = {**Served.bounds, "count": (1, MAX_LEVELS), "restarts": (0, MAX_COUNT)}
     decided_by_trials: ClassVar = (*Served.decided_by_trials, "count")
 

@@ -39,6 +39,12 @@ class Serve(Served):
     host: str = "127.0.0.1"
     """Address to listen on; anything but loopback exposes the server to the network."""
 
+    groups: ClassVar = {
+        "agents": ("agents", "attempts", "selectable", "report_step", "host"),
+        "levels": ("levels", "novelty", "novel_levels", "trials", "preset", "seed"),
+        "the server": ("port", "observer_port", "informed", "dev"),
+        "results": ("out", "json"),
+    }
     bounds: ClassVar = {
         **Served.bounds, "attempts": (0, MAX_COUNT), "report_step": (0, MAX_COUNT), "agents": (0, MAX_COUNT),
     }  # fmt: skip

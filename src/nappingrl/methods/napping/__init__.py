@@ -33,11 +33,11 @@ class Napping(Method):
     takes_score = True
     can_be_saved = True
     options: ClassVar[Mapping[str, Option]] = {
-        "rule": Option("revised", "reading of the update, see docs/method.md; default: the domain's", RULES),
+        "rule": Option("revised", "reading of the update, see docs/method.md; default: the domain's", tuple(RULES)),
         "space": Option(
             "embedding",
             "where regions live: the agent's embedding or the raw observation; default: the domain's",
-            SPACES,
+            tuple(SPACES),
         ),
         "choice": Option(
             "paper",

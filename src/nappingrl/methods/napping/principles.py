@@ -68,7 +68,7 @@ class Principles:
         match_wanted: bool = False,
         max_regions: int = 0,
     ) -> None:
-        self._rule = RULES.index(check_name("rule", rule, RULES))
+        self._rule = list(RULES).index(check_name("rule", rule, RULES))
         # paper (text): the first region covers all the space where the agent wants its action.
         self._match_wanted = match_wanted or rule == "text"
         self._max_regions = max_regions

@@ -13,7 +13,12 @@ from nappingrl._build import kernel
 from nappingrl.methods.napping.action_set import keep_only, size
 from nappingrl.methods.napping.store import Principle
 
-RULES = ("printed", "text", "revised", "fallback")
+RULES = {
+    "printed": "the paper's pseudo-code",
+    "text": "the paper's prose: good actions create no principle, and a region covers every state with its wanted action",
+    "revised": "printed, but a principle that fails tries everything except the action that just failed",
+    "fallback": "every action is judged once, the agent's own included, and the best one is kept",
+}
 PRINTED, TEXT, REVISED, FALLBACK = range(4)
 
 # The readings are inlined: every call would count references to every array of the principle.

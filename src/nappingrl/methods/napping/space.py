@@ -9,7 +9,10 @@ from nappingrl.agents.base import Agent
 from nappingrl.errors import BadAgentError, BadSpecError, check_name
 from nappingrl.types import Decision, DomainSpec, Observations
 
-SPACES = ("embedding", "raw")
+SPACES = {
+    "embedding": "the last hidden layer of the agent's network",
+    "raw": "the observation, standardised by the bounds of the domain",
+}
 MAX_SITUATION = 256
 """Larger observations (images) are not stored with the regions."""
 

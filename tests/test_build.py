@@ -222,7 +222,9 @@ def test_a_module_is_cached_by_the_kernels_that_it_uses(name: str) -> None:
     assert kernel_sources(MODULES[name]) == {MODULES[one] for one in found}
 
 
-def test_a_comment_drops_the_kernels_of_those_that_use_it_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_comment_drops_the_kernels_of_those_that_use_it_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Not all kernels, and none at all where a file is only touched."""
     for one, text in {
         "leaf": "\n@kernel()\ndef f(): ...\n",

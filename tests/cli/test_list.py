@@ -1,26 +1,42 @@
 """`napping list`."""
 
-from cli.results import last_json
+import pytest
+
+from cli.results import assert_refused, last_json
 from command_line import Napping
 from nappingrl import agents
+from nappingrl.cli.catalogue import KINDS, list_kind
 from nappingrl.domains.cartpole import CartPole
 from nappingrl.methods.base import Method
 from nappingrl.registry import detectors, domains, methods, register
 
 
-def test_list_names_everything(napping: Napping) -> None:
+def test_list_names_domains_methods_and_detectors(napping: Napping) -> None:
     done = napping("list")
     assert (done.status, done.err) == (0, "")
-    for name in [
-        *domains.names(),
-        *methods.names(),
-        *detectors.names(),
-        *CartPole.spec.novelties,
-        *CartPole.spec.scores,
-    ]:
+    for name in [*domains.names(), *methods.names(), *detectors.names()]:
+        assert f" {name} " in done.out
+    assert max(map(len, done.out.splitlines()[:-4])) <= 80
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_is_listed_with_descriptions(napping: Napping, kind: str) -> None:
+    done = napping("list", kind)
+    assert (done.status, done.err) == (0, "")
+    for name, about in list_kind(kind).items():
         assert name in done.out
-    for name in ("printed", "text", "revised", "fallback", "embedding", "raw", "choice", "search", "layer", "epsilon"):
-        assert name in done.out
+        assert about
+    assert max(map(len, done.out.splitlines())) <= 80
+
+
+def test_list_of_one_thing(napping: Napping) -> None:
+    words = napping("list", "cartpole").out.split()
+    assert {*CartPole.spec.novelties, *CartPole.spec.scores, *CartPole.spec.parameters} <= set(words)
+    assert {"choice", "search", "layer"} <= set(napping("list", "napping").out.split())
+    both = napping("list", "auto").out
+    assert "method auto" in both
+    assert "detector auto" in both
+    assert_refused(napping("list", "cartpol"), "unknown name 'cartpol'", "Did you mean 'cartpole'?")
 
 
 def test_list_json(napping: Napping) -> None:
@@ -60,7 +76,6 @@ def test_list_shows_what_a_user_registers(napping: Napping) -> None:
         methods._added.clear()
     origin = Patient.__module__.split(".")[0]
     line = next(line for line in done.out.splitlines() if "patient" in line)
-    assert "control" in line
-    assert f"Waits and hopes. (from {origin})" in line
+    assert f"[control] Waits and hopes. (from {origin})" in line
     assert listed["methods"]["patient"]["title"] == "Patience"
     assert listed["methods"]["patient"]["origin"] == origin

@@ -49,7 +49,11 @@ def test_an_option_that_does_not_exist(napping: Napping, name: str) -> None:
         ("paper --domian x", ("--out PATH", "--domian")),
         ("rnu", ("unknown command 'rnu'", "Did you mean 'run'?")),
         ("birds plya", ("unknown command of birds 'plya'", "Did you mean 'play'?")),
-        ("--nonsense", ("--nonsense", "see napping --help")),
+        ("--nonsense", ("--nonsense", "allowed: --help, --version")),
+        ("--versoin", ("Did you mean '--version'?",)),
+        ("birds --nonsense", ("--nonsense", "allowed: --help")),
+        ("run --env Foo-v0", ("unknown environment 'Foo-v0'", "registers.\n")),
+        ("run --env Cartpol-v7", ("unknown environment", "Did you mean 'CartPole-v1'?")),
     ],
 )
 def test_other_mistakes(napping: Napping, words: str, texts: tuple[str, ...]) -> None:

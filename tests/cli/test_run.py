@@ -211,7 +211,47 @@ def test_agent_of_another_observation_shape(napping: Napping, agent_zip: Path) -
 def test_out_folder_of_another_experiment(run_short: Callable[..., Done]) -> None:
     assert run_short("--out", "r").status == 0
     assert_refused(run_short("--out", "r", "--seed", "1"), "r holds another run", "seed is 0 there and 1 here", "--out")
-    assert_refused(run_short("--out", "r", "--trials", "5"), "r holds another run", "trials is 4 there and 5 here")
+    refused = run_short("--out", "r", "--trials", "3")
+    assert_refused(refused, "r holds another run", "trials is 4 there and 3 here, and a run can only grow")
+
+
+def test_a_run_of_one_novelty_grows(napping: Napping, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Finished trials keep their rows, and finished parts their bytes."""
+    for module in ("workers", "runner"):
+        monkeypatch.setattr(f"nappingrl.trials.{module}.CHUNK", 2)
+    monkeypatch.setattr("nappingrl.trials.manifest.make_manifest.__defaults__", (2,))
+
+    def grow(trials: int, out: str) -> pl.DataFrame:
+        words = ("--protocol", "1+2", "--workers", "1", "--out", out)
+        assert napping("run", "cartpole", "--trials", str(trials), *words).status == 0
+        return RunFolder.open(Path(out)).read()
+
+    before = grow(3, "r")
+    part = Path("r/part-00000.parquet").read_bytes()
+    after = grow(5, "r")
+    assert after.head(len(before)).equals(before)
+    assert after["trial"].n_unique() == 5
+    assert Path("r/part-00000.parquet").read_bytes() == part
+    assert after.equals(grow(5, "whole"))
+
+
+def test_a_run_of_all_novelties_does_not_grow(run_short: Callable[..., Done]) -> None:
+    words = ("--novelty", "all", "--protocol", "0+1", "--out", "r")
+    assert run_short(*words).status == 0
+    assert_refused(run_short(*words, "--trials", "5"), "trials is 4 there and 5 here", "only a run of one novelty")
+
+
+def test_tables_fit_a_terminal(run_short: Callable[..., Done]) -> None:
+    lines = run_short("--out", "r").out.splitlines()
+    assert max(map(len, lines[:-1])) <= 80
+    assert sum("cartpole balance napping" in line for line in lines) > 1, "every table begins with the run"
+
+
+def test_a_long_run_is_announced(napping: Napping, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nappingrl.cli.run.LONG", 0.0)
+    words = ("--trials", "1", "--protocol", "0+1", "--workers", "1", "--out", "r")
+    assert "minutes on 1 workers" in napping("run", "cartpole", "--method", "frozen", *words).err
+    assert "minutes" not in napping("run", "cartpole", "--method", "frozen", *words).err, "it is finished"
 
 
 def test_out_folder_of_something_else(run_short: Callable[..., Done]) -> None:

@@ -87,6 +87,16 @@ def _holds_kernels(file: Path) -> bool:
     return HAS_KERNEL.search(file.read_bytes()) is not None
 
 
+def is_cold() -> bool:
+    """Whether most of the modules with kernels that this process has imported still have to be compiled."""
+    folder = kernel_folder()
+    files = [Path(module.__file__) for name, module in list(sys.modules.items())
+             if name.startswith("nappingrl.") and module.__file__]  # fmt: skip
+    keys = [module_key(file) for file in files if file.parent != HERE and _holds_kernels(file)]
+    compiled = [key for key in keys if folder and any((folder / key).rglob("*.nbi"))]
+    return 2 * len(compiled) < len(keys)
+
+
 @cache
 def warn_once(text: str) -> None:
     """Print a line on stderr, once; workers leave it to the process that started them."""

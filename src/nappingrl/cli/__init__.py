@@ -23,6 +23,14 @@ def main(arguments: list[str] | None = None) -> None:
     except NappingError as error:
         print(f"napping: {error}", file=sys.stderr)
         sys.exit(2)
+    except ModuleNotFoundError as error:
+        from nappingrl.cli.extras import extra_of
+
+        if not (extra := extra_of(error.name or "")):
+            raise
+        needed = f'{error.name}, which is not installed: pip install "nappingrl[{extra}]"'
+        print(f"napping: this command needs {needed}", file=sys.stderr)
+        sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)
     except (BrokenPipeError, SystemExit) as error:

@@ -11,9 +11,13 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from nappingrl._build import is_cold
+
 if TYPE_CHECKING:
     from nappingrl.report.runs import Run
 
+STARTING, COMPILING = "starting", "compiling kernels, once per version (about 20 s)"
+"""What happens before the first episode ends."""
 _GAP = 2
 """Characters between columns."""
 _MAX_CELL = 30
@@ -31,7 +35,10 @@ def progress(text: str) -> Iterator[Callable[..., None]]:
         task = bar.add_task(text, total=None)
 
         def update(done: int, total: int, description: str = text) -> None:
-            bar.update(task, completed=done, total=total, description=description)
+            if done:
+                bar.update(task, completed=done, total=total, description=description)
+            else:  # a bar that moves without a length
+                bar.update(task, total=None, description=f"{description}: {COMPILING if is_cold() else STARTING}")
 
         yield update
 

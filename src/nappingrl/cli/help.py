@@ -132,7 +132,9 @@ def _page(command: str) -> Iterator[str]:
         chosen = [name for name in names if name.startswith(f"{command} ")] if command else names
         yield _bold(f"{title}:")
         for name in chosen:
-            yield from _entry(name.removeprefix(f"{command} "), TOPICS.get(name, COMMANDS.get(name, "")).splitlines()[0])
+            yield from _entry(
+                name.removeprefix(f"{command} "), TOPICS.get(name, COMMANDS.get(name, "")).splitlines()[0]
+            )
         yield ""
     if not command:
         yield _bold("options:")

@@ -21,11 +21,16 @@ from nappingrl.registry import domains
 from nappingrl.report.runs import Run as TrialRun
 from nappingrl.report.runs import read_run
 from nappingrl.report.table import HEAD, Result, runs_table
+from nappingrl.reproduction.times import expected_seconds
 from nappingrl.trials.limits import MAX_WORKERS
 from nappingrl.trials.notes import suspect
 from nappingrl.trials.runner import run_into
 from nappingrl.trials.spec import RunSpec
+from nappingrl.trials.store import RunFolder
 from nappingrl.trials.workers import default_workers
+
+LONG = 120.0
+"""Seconds from which on a run is announced with an estimate."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,7 @@ class Run:
     """Episodes per trial: paper, PRE+POST such as 10+40, LEAST..MOST+POST such as 1..40+40 to draw the number before
     the novelty for each trial, or return (40+40+40+40: the novelty goes away, then comes back)."""
     trials: int = 100
-    """Trials per novelty."""
+    """Trials per novelty; a finished run of one novelty continues with more of them."""
     seed: int = 0
     """Random seed; every draw derives from it."""
     workers: int = 0
@@ -99,10 +104,12 @@ class Run:
         agent = load(spec.agent, domain)
         out = self.out or new_run_folder(f"{re.sub(r'[^A-Za-z0-9.-]+', '-', domain)}-{agent.name}-{spec.method}")
         command = argv.rebuild(replace(self, out=out, json=False, workers=0, executor="local", address=""))
+        workers = self.workers or default_workers()
+        if (expected := expected_seconds(spec, workers) or 0.0) > LONG and not RunFolder.holds(out):
+            print_note(f"up to {expected / 60:.0f} minutes on {workers} workers; Ctrl-C stops it, and nothing is lost")
         started = time.perf_counter()
         try:
             with progress(f"{domain} {agent.name} {spec.method}") as on_progress:
-                workers = self.workers or default_workers()
                 folder = run_into(out, spec, agent, workers, on_progress, command, self.executor, self.address)
         except KeyboardInterrupt:
             print_note(f"stopped; finished parts are safe. Continue with: {command}")

@@ -14,7 +14,7 @@ from nappingrl.errors import BadSpecError, check_name
 from nappingrl.registry import Entry, agents, domains, methods
 from nappingrl.report.runs import Run, read_run
 from nappingrl.reproduction.columns import COLUMNS, PRINTED, Column
-from nappingrl.reproduction.times import SECONDS_PER_COST, Times, timed
+from nappingrl.reproduction.times import SECONDS_PER_COST, Times, episode_cost, timed
 from nappingrl.trials.protocol import phases
 from nappingrl.trials.runner import run_into, why_not
 from nappingrl.trials.spec import RunSpec
@@ -97,12 +97,7 @@ class Stage:
     @property
     def cost(self) -> float:
         """About how long one of its episodes takes, the frozen agent in CartPole = 1: for the estimate of time left."""
-        return domains.entry(self.spec.domain).cost * methods.entry(self.spec.method).cost * self._agent_cost
-
-    @property
-    def _agent_cost(self) -> float:
-        name = f"{self.spec.domain}-{self.spec.agent}"
-        return agents.entry(name).cost if name in agents else 1.0
+        return episode_cost(self.spec) or 1.0
 
     @property
     def label(self) -> str:

@@ -69,9 +69,30 @@ class Manifest:
 
     @property
     def identity(self) -> str:
-        """Hash of all that decides the rows: every part carries it."""
+        """Hash of all that decides the rows: every part carries it. A run that can grow keeps it when it does."""
         parts = {name: getattr(self, name) for name in IDENTITY}
-        return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()
+        if self.can_grow:
+            parts["spec"] = {name: value for name, value in self.spec.items() if name != "trials"}
+            del parts["n_trials"]
+        return _hash(parts)
+
+    @property
+    def identities(self) -> set[str]:
+        """The identity, and the one of runs of earlier versions, which could not grow."""
+        return {self.identity, _hash({name: getattr(self, name) for name in IDENTITY})}
+
+    @property
+    def can_grow(self) -> bool:
+        """Whether more trials come after those that there are; trials of several novelties lie novelty by novelty."""
+        return bool(self.spec["novelty"] != "all")
+
+    def is_smaller_than(self, other: "Manifest") -> bool:
+        """Whether the other is the same run with more trials."""
+        return self.can_grow and self.identity == other.identity and self.n_trials < other.n_trials
+
+
+def _hash(parts: dict[str, Any]) -> str:
+    return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()
 
 
 IDENTITY = ("spec", "version", "source_sha256", "agent_sha256", "chunk", "n_trials", "n_episodes")

@@ -58,7 +58,7 @@ def read_part(path: Path, manifest: Manifest, chunk: int) -> pl.DataFrame:
 
 
 def _check_origin(metadata: dict[str, str], manifest: Manifest, chunk: int) -> None:
-    if metadata.get(_RUN, manifest.identity) != manifest.identity:
+    if metadata.get(_RUN, manifest.identity) not in manifest.identities:
         raise BadPartError("of another run")
     if (number := metadata.get(_PART, str(chunk))) != str(chunk):
         raise BadPartError(f"misplaced (it was written as part {number:.20})")

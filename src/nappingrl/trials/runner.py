@@ -67,7 +67,9 @@ def run_into(
 ) -> RunFolder:
     """Run a completed spec into a folder, continuing where an earlier call stopped."""
     notes = _check(spec, agent, workers, executor, address)
-    folder = RunFolder.create(path, replace(make_manifest(spec, agent.sha256, command), notes=notes))
+    manifest = replace(make_manifest(spec, agent.sha256, command), notes=notes)
+    RunFolder.grow(path, manifest, lambda start, stop: _run_few(spec, agent, start, stop))
+    folder = RunFolder.create(path, manifest)
     if not folder.faults():
         return folder
     with locked(path):
@@ -160,6 +162,12 @@ def _check(spec: RunSpec, agent: Agent, workers: int, executor: str, address: st
     if executor == "ray":
         cluster.check(address)
     return notes
+
+
+def _run_few(spec: RunSpec, agent: Agent, start: int, stop: int) -> pl.DataFrame:
+    """The rows of the trials from one place to another, in this process."""
+    with threadpool_limits(1, "blas"):
+        return Engine(spec, agent).run_trials(spec.trial_specs(start, stop))
 
 
 def _run_chunks(

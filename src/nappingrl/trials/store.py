@@ -3,7 +3,7 @@
 import io
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,8 @@ class RunFolder:
             make_folder(path)
             with locked(path):
                 if not (path / MANIFEST).exists():
+                    if any(file.name != LOCK and not file.name.endswith(TEMPORARY) for file in path.iterdir()):
+                        raise BadRunError(f"{path} is not empty and holds no run; use another --out")
                     return cls._begin(path, manifest)
         old = cls.open(path)
         for name in IDENTITY:
@@ -47,9 +49,28 @@ class RunFolder:
         return old
 
     @classmethod
+    def grow(cls, path: Path, manifest: Manifest, run: Callable[[int, int], pl.DataFrame]) -> None:
+        """Let the same run with fewer trials, if a folder holds one, have as many as the manifest says.
+
+        `run` gives the rows of the trials from a place to another: they complete the last part. Other parts stay.
+        """
+        if not cls.holds(path) or not cls.open(path).manifest.is_smaller_than(manifest):
+            return
+        with locked(path):
+            old = cls.open(path)
+            n_trials, size = old.manifest.n_trials, old.manifest.chunk
+            last = n_trials // size
+            before = dict(old.parts()).get(last)
+            rows = None
+            if n_trials % size and isinstance(before, pl.DataFrame):
+                rows = pl.concat([before, run(n_trials, min(manifest.n_trials, (last + 1) * size))])
+            new = cls._begin(path, manifest)
+            if rows is not None:
+                new.write(last, rows)
+
+    @classmethod
     def _begin(cls, path: Path, manifest: Manifest) -> "RunFolder":
-        if any(file.name != LOCK and not file.name.endswith(TEMPORARY) for file in path.iterdir()):
-            raise BadRunError(f"{path} is not empty and holds no run; use another --out")
+        """Store the manifest."""
         content = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
         try:
             parse_manifest(content)
@@ -62,6 +83,11 @@ class RunFolder:
     def open(cls, path: Path) -> "RunFolder":
         """Open a run that exists."""
         return cls(path, read_manifest(path))
+
+    @staticmethod
+    def holds(path: Path) -> bool:
+        """Whether a folder holds a run."""
+        return (path / MANIFEST).exists()
 
     @classmethod
     def below(cls, path: Path) -> list["RunFolder"]:
@@ -160,7 +186,9 @@ class RunFolder:
 def _difference(name: str, before: Any, now: Any) -> str:
     if isinstance(before, dict) and isinstance(now, dict):
         keys: Iterable[str] = [key for key in now if before.get(key) != now[key]]
-        return ", ".join(f"{key} is {before.get(key)!r} there and {now[key]!r} here" for key in keys)
+        text = ", ".join(f"{key} is {before.get(key)!r} there and {now[key]!r} here" for key in keys)
+        limit = "only a run of one novelty can grow" if now.get("novelty") == "all" else "a run can only grow"
+        return f"{text}, and {limit}" if keys == ["trials"] else text
     if name.endswith("sha256"):
         return f"{name.removesuffix('_sha256')} has changed since"
     return f"{name} is {before!r} there and {now!r} here"

@@ -15,7 +15,7 @@ from nappingrl.methods.napping.store import Principle
 
 RULES = {
     "printed": "the paper's pseudo-code",
-    "text": "the paper's prose: good actions create no principle, and a region covers every state with its wanted action",
+    "text": "the paper's prose: good actions create no principle, and a region covers all states with its action",
     "revised": "printed, but a principle that fails tries everything except the action that just failed",
     "fallback": "every action is judged once, the agent's own included, and the best one is kept",
 }

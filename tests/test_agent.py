@@ -365,10 +365,10 @@ def test_an_agent_of_another_world_is_refused(agent: Agent) -> None:
         NappingAgent(agent, domain="mountaincar", method="napping")
 
 
-def test_attach_takes_one_environment(agent: Agent) -> None:
+def test_wrap_takes_the_environments_that_the_agent_serves(agent: Agent) -> None:
     made = NappingAgent(agent, domain="cartpole", method="napping")
-    with pytest.raises(BadSpecError, match="wrap each environment before vectorising"):
-        made.wrap(gymnasium.make_vec("nappingrl/CartPole-v0", num_envs=2))  # type: ignore[arg-type]
+    with pytest.raises(BadSpecError, match="2 copies given, the agent serves 1"):
+        made.wrap(gymnasium.make_vec("nappingrl/CartPole-v0", num_envs=2))
     with pytest.raises(BadSpecError, match="n_envs"):
         made.wrap(cartpole(), index=1)
 

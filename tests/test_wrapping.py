@@ -6,6 +6,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers import TimeLimit
 
 from nappingrl import NappingAgent, load_agent
@@ -133,3 +134,89 @@ def test_a_saved_agent_knows_its_environment(tmp_path: Path) -> None:
     assert both[0] == both[1]
     with pytest.raises(BadAgentError, match="Acrobot"):
         loaded.wrap(gymnasium.make("Acrobot-v1"))
+
+
+MODES = [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP]
+
+
+class Recorder(NappingAgent):
+    """Notes what it observes, by environment."""
+
+    def __init__(self, n_envs: int) -> None:
+        super().__init__("cartpole-ppo", n_envs=n_envs, detector="given", method="napping")
+        self.steps: list[list[tuple[Any, ...]]] = [[] for _ in range(n_envs)]
+
+    def observe(self, *step: Any, env: int | None = None) -> None:
+        *parts, index = step
+        for row in range(self.n_envs) if index is None else [index]:
+            chosen = [part[row] if index is None else part for part in parts]
+            self.steps[row].append(tuple(np.asarray(part).tolist() for part in chosen))
+        super().observe(*parts, env=index)
+
+
+def single_steps(seed: int, n_steps: int) -> list[tuple[Any, ...]]:
+    """What an agent observes in one environment that is reset by hand."""
+    agent, made_env = Recorder(1), gymnasium.make("CartPole-v1", max_episode_steps=30)
+    env = agent.wrap(made_env)
+    observation, _ = env.reset(seed=seed)
+    for _ in range(n_steps):
+        observation, _, terminated, truncated, _ = env.step(agent.predict(observation)[0])
+        if terminated or truncated:
+            observation, _ = env.reset()
+    return agent.steps[0]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_vector_environments_of_gymnasium(mode: AutoresetMode) -> None:
+    """Every copy is observed as a single environment would be, and no step leads from one episode into the next."""
+    envs = gymnasium.make_vec(
+        "CartPole-v1", num_envs=3, vectorization_mode="sync", vector_kwargs={"autoreset_mode": mode},
+        max_episode_steps=30,
+    )  # fmt: skip
+    agent = Recorder(3)
+    wrapped = agent.wrap(envs)
+    assert (agent.domain.name, agent.domain.n_actions) == ("CartPole-v1", 2)
+    observations, _ = wrapped.reset(seed=5)
+    for _ in range(100):
+        observations, *_ = wrapped.step(agent.predict(observations)[0])
+    for row, steps in enumerate(agent.steps):
+        assert steps == single_steps(5 + row, len(steps))
+    assert agent.episodes.min() >= 3
+
+
+def test_vector_environments_of_this_package() -> None:
+    agent = NappingAgent("ppo", domain="cartpole", n_envs=4, detector="given", method="napping")
+    wrapped = agent.wrap(gymnasium.make_vec(CARTPOLE, num_envs=4))
+    observations, _ = wrapped.reset(seed=0, options={"params": {"force": -10.0}})
+    for _ in range(60):
+        observations, *_ = wrapped.step(agent.predict(observations)[0])
+    assert agent.contexts(3)["novelty 1"] > 0
+    assert agent.episodes.min() > 0
+
+
+@pytest.mark.parametrize("n_envs", [1, 3])
+def test_vector_environments_of_sb3(n_envs: int) -> None:
+    """evaluate_policy works as it is, and terminal observations are those of the episode."""
+    from stable_baselines3.common.evaluation import evaluate_policy
+    from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
+
+    def make() -> Any:
+        return gymnasium.make("CartPole-v1", max_episode_steps=30)
+
+    agent = Recorder(n_envs)
+    venv = DummyVecEnv([make] * n_envs)
+    venv.seed(5)
+    wrapped = agent.wrap(VecMonitor(venv))
+    mean, _ = evaluate_policy(agent, wrapped, n_eval_episodes=2 * n_envs)
+    assert mean == 30
+    for row, steps in enumerate(agent.steps):
+        assert steps == single_steps(5 + row, len(steps))
+        assert steps[29][-2:] == (False, True), "truncated, not terminated"
+    assert agent.domain.name == "CartPole-v1"
+
+
+def test_the_number_of_copies_must_fit() -> None:
+    with pytest.raises(BadSpecError, match="3 copies given, the agent serves 1; make it with n_envs="):
+        made().wrap(gymnasium.make_vec("CartPole-v1", num_envs=3))
+    with pytest.raises(BadSpecError, match=r"wrap takes a gymnasium\.Env.*, not str"):
+        made().wrap("CartPole-v1")

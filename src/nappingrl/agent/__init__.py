@@ -2,9 +2,8 @@
 
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,14 +11,13 @@ from nappingrl.adaptation import Adaptation, AdaptationSpec, bare_domain
 from nappingrl.agent.arguments import check_sizes, default_method, path_of, resolve
 from nappingrl.agent.calibration import Calibration, calibrate
 from nappingrl.agent.context_names import ContextNames
-from nappingrl.agent.environment import check_env, read_domain
+from nappingrl.agent.environment import EnvFacts, check_env, observed, read_domain, read_env
 from nappingrl.agent.notices import Notices
 from nappingrl.agent.saving import load_saved, save_agent
 from nappingrl.agent.status import Journal, Status, log
 from nappingrl.agents import load as load_agent
 from nappingrl.agents.base import Agent, check_fit
 from nappingrl.agents.observations import are_equal, as_actions, as_batch, as_column, check_alike, length_of, take
-from nappingrl.agents.observing import ObservingWrapper
 from nappingrl.detectors import Detector
 from nappingrl.domains import find_domain
 from nappingrl.errors import BadObservationError, BadSpecError
@@ -30,6 +28,7 @@ from nappingrl.types import Decision, DomainSpec, Rows, Transition
 
 Array = NDArray[Any]
 State = tuple[Array, ...] | None
+AnyEnv = TypeVar("AnyEnv")
 
 
 class NappingAgent:
@@ -256,25 +255,27 @@ class NappingAgent:
         if len(ended):
             self._end_episodes(ended)
 
-    def wrap(self, env: gymnasium.Env[Any, Any], index: int = 0) -> gymnasium.Env[Any, Any]:
+    def wrap(self, env: AnyEnv, index: int = 0) -> AnyEnv:
         """The environment, wrapped so that every step is observed: evaluate_policy(agent, agent.wrap(env)) adapts.
 
-        The first one also tells bounds, time limit and names, unless `domain` was given or a step was observed before.
+        Takes a gymnasium.Env (`index` says which of the agent's environments it is), or a vector environment of
+        gymnasium or SB3 with `n_envs` copies. The first one also tells bounds, time limit and names, unless `domain`
+        was given or a step was observed before.
         """
-        if not isinstance(env, gymnasium.Env):
-            raise BadSpecError(
-                f"wrap takes a gymnasium.Env, not {type(env).__name__}: wrap each environment before vectorising it"
-            )
+        facts = self.meet(env)
+        if facts.n_envs not in (0, self.n_envs):
+            raise BadSpecError(f"{facts.n_envs} copies given, the agent serves {self.n_envs}; make it with n_envs=")
         if not 0 <= index < self.n_envs:
             raise BadSpecError(f"index {index} given, the agent serves n_envs={self.n_envs} environments")
-        self.meet(env)
-        return ObservingWrapper(env, self, index)
+        return observed(env, self, index)
 
-    def meet(self, env: gymnasium.Env[Any, Any]) -> None:
+    def meet(self, env: Any) -> EnvFacts:
         """Learn what an environment tells of the domain; refuse one with other spaces."""
-        check_env(self.agent, env)
+        facts = read_env(env)
+        check_env(self.agent, facts)
         if self._adaptation is None or not (self.domain.name or self.has_begun):
-            self.adopt(read_domain(env, self.domain))
+            self.adopt(read_domain(facts, self.domain))
+        return facts
 
     def calibrate(self, env_or_transitions: Any, episodes: int = 10) -> Calibration:
         """Record how the frozen agent does in the *unchanged* environment, before anything else.

@@ -1,50 +1,109 @@
 """What a wrapped environment tells of its domain, and whether the agent fits it."""
 
-from dataclasses import replace
+import sys
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from gymnasium.vector import VectorEnv
 from gymnasium.wrappers import TimeLimit
 
 from nappingrl.agents.base import Agent
+from nappingrl.agents.observing import Observer, ObservingWrapper
+from nappingrl.agents.observing_vector import ObservingVectorWrapper
 from nappingrl.domains.names import find_names
-from nappingrl.errors import BadAgentError, shown
+from nappingrl.errors import BadAgentError, BadSpecError, shown
 from nappingrl.types import DomainSpec
 
 Env = gymnasium.Env[Any, Any]
 
 
-def read_domain(env: Env, bare: DomainSpec) -> DomainSpec:
+@dataclass(frozen=True, slots=True)
+class EnvFacts:
+    """What an environment, or one copy of a vector environment, tells."""
+
+    name: str
+    """Its id, or the name of its class."""
+    observation_space: spaces.Space[Any]
+    action_space: spaces.Space[Any]
+    time_limit: int
+    """Steps after which an episode is truncated; 0: unknown."""
+    n_envs: int = 0
+    """Number of copies; 0: it is no vector environment."""
+
+
+def read_env(env: Any) -> EnvFacts:
+    """The facts of an environment of gymnasium, or of a vector environment of gymnasium or SB3."""
+    if isinstance(env, gymnasium.Env):
+        return EnvFacts(_name(env.unwrapped), env.observation_space, env.action_space, _time_limit(env))
+    if isinstance(env, VectorEnv):
+        limit = getattr(env.spec, "max_episode_steps", None) or getattr(env.unwrapped, "max_episode_steps", None)
+        name = _name(env.unwrapped)
+        return EnvFacts(name, env.single_observation_space, env.single_action_space, limit or 0, env.num_envs)
+    if is_sb3_vector(env):
+        try:
+            spec = env.get_attr("spec", [0])[0]
+        except AttributeError:
+            spec = None
+        name = shown(spec.id) if spec is not None else type(env).__name__
+        limit = getattr(spec, "max_episode_steps", None)
+        return EnvFacts(name, env.observation_space, env.action_space, limit or 0, env.num_envs)
+    raise BadSpecError(
+        f"wrap takes a gymnasium.Env, a gymnasium.vector.VectorEnv or a VecEnv of SB3, not {type(env).__name__}"
+    )
+
+
+def is_sb3_vector(env: Any) -> bool:
+    """Whether this is a VecEnv; SB3 is not imported to find out."""
+    if "stable_baselines3" not in sys.modules:
+        return False
+    from nappingrl.agents.sb3.observing import is_vec_env
+
+    return is_vec_env(env)
+
+
+def observed(env: Any, agent: Observer, index: int) -> Any:
+    """The environment, wrapped so that an agent observes every step."""
+    if isinstance(env, gymnasium.Env):
+        return ObservingWrapper(env, agent, index)
+    if isinstance(env, VectorEnv):
+        return ObservingVectorWrapper(env, agent)
+    from nappingrl.agents.sb3.observing import ObservingVecEnv
+
+    return ObservingVecEnv(env, agent)
+
+
+def read_domain(env: EnvFacts, bare: DomainSpec) -> DomainSpec:
     """The domain of an agent of which only the shapes were known, completed: bounds, time limit and names."""
     low, high = bare.observation_low, bare.observation_high
     space = env.observation_space
     if isinstance(space, spaces.Box) and space.shape == low.shape:
         low, high = space.low.astype(np.float32), space.high.astype(np.float32)
     is_row = low.ndim == 1
-    observation_names, action_names = find_names(_name(env), len(low) if is_row else 0, bare.n_actions)
+    observation_names, action_names = find_names(env.name, len(low) if is_row else 0, bare.n_actions)
     return replace(
         bare,
-        name=_name(env),
-        title=_name(env),
+        name=env.name,
+        title=env.name,
         observation_low=low,
         observation_high=high,
-        horizon=_time_limit(env),
+        horizon=env.time_limit,
         observation_names=observation_names,
         observation_words=tuple((f"{name} < 0", f"{name} > 0") for name in observation_names),
         action_names=action_names,
     )
 
 
-def check_env(agent: Agent, env: Env) -> None:
+def check_env(agent: Agent, env: EnvFacts) -> None:
     """Raise if the environment's spaces are not those that the agent was trained in; bounds may differ."""
     if not (_fits_observations(agent, env.observation_space) and _fits_actions(agent, env.action_space)):
         observations = agent.observation_shape if agent.observation_shape is not None else dict(agent.key_shapes)
         n_numbers = 0 if agent.action_low is None else len(agent.action_low)
         actions = f"{agent.n_actions} actions" if agent.n_actions else f"actions of {n_numbers} numbers"
         raise BadAgentError(
-            f"agent {agent.name} takes observations of shape {observations} and has {actions}; {_name(env)} has "
+            f"agent {agent.name} takes observations of shape {observations} and has {actions}; {env.name} has "
             f"observations {shown(str(env.observation_space), 200)} and actions {shown(str(env.action_space), 200)}: "
             "wrap an environment with the spaces that the agent was trained in"
         )
@@ -65,10 +124,9 @@ def _fits_actions(agent: Agent, space: spaces.Space[Any]) -> bool:
     return isinstance(space, spaces.Box) and agent.action_low is not None and space.shape == agent.action_low.shape
 
 
-def _name(env: Env) -> str:
-    """The id of the environment, or the name of its class."""
-    spec = env.unwrapped.spec
-    return shown(spec.id if spec is not None else type(env.unwrapped).__name__)
+def _name(env: Any) -> str:
+    """The id of an unwrapped environment, or the name of its class."""
+    return shown(env.spec.id if env.spec is not None else type(env).__name__)
 
 
 def _time_limit(env: Env) -> int:

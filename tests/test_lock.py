@@ -1,5 +1,6 @@
 """One process at a time writes to a folder."""
 
+import os
 import subprocess
 import sys
 import threading
@@ -14,7 +15,7 @@ from command_line import Napping
 from nappingrl.agents.base import Agent
 from nappingrl.agents.training import sb3
 from nappingrl.errors import BadRunError
-from nappingrl.files.lock import locked
+from nappingrl.files.lock import LOCK, locked
 
 HOLD = """
 import sys
@@ -160,3 +161,43 @@ def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     with pytest.raises(BadRunError, match="cannot be written"), locked(tmp_path / "run"):
         pass
     assert (tmp_path / "other").read_text() == "precious"
+
+
+@pytest.mark.usefixtures("_without_fcntl")
+def test_without_fcntl_the_file_itself_is_the_lock(tmp_path: Path) -> None:
+    with locked(tmp_path):
+        expected = rf"process {os.getpid()} on .*delete .*{LOCK} if it has ended"
+        with pytest.raises(BadRunError, match=expected), locked(tmp_path):
+            pass
+        assert (tmp_path / LOCK).exists()
+    assert not (tmp_path / LOCK).exists()
+    with locked(tmp_path, "agent"):
+        assert (tmp_path / f".agent{LOCK}").exists()
+
+
+@pytest.fixture
+def _without_fcntl(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nappingrl.files.lock.fcntl", None)
+
+
+def test_modules_can_be_imported_where_there_is_no_posix() -> None:
+    """As on Windows; what needs process groups refuses in one line when it is used."""
+    code = """
+import os, signal, sys
+sys.modules["fcntl"] = sys.modules["resource"] = None
+for name in ("killpg", "waitid", "pread", "pwrite", "O_NOFOLLOW", "getuid", "setsid"):
+    delattr(os, name)
+for name in ("SIGKILL", "SIGHUP"):
+    delattr(signal, name)
+import nappingrl.cli.birds.external, nappingrl.cli.run
+from pathlib import Path
+from nappingrl.domains.angrybirds.server.process import AgentProcess
+from nappingrl.errors import BadSpecError
+try:
+    AgentProcess(["x"], Path(), Path("log"))
+except BadSpecError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "external agents need process groups" in done.stdout

@@ -188,7 +188,7 @@ def test_vector_environments_of_this_package() -> None:
     agent = NappingAgent("ppo", domain="cartpole", n_envs=4, detector="given", method="napping")
     wrapped = agent.wrap(gymnasium.make_vec(CARTPOLE, num_envs=4))
     observations, _ = wrapped.reset(seed=0, options={"params": {"force": -10.0}})
-    for _ in range(60):
+    for _ in range(220):
         observations, *_ = wrapped.step(agent.predict(observations)[0])
     assert agent.contexts(3)["novelty 1"] > 0
     assert agent.episodes.min() > 0

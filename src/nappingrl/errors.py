@@ -3,8 +3,9 @@
 import difflib
 import re
 from collections.abc import Iterable
+from importlib import import_module
 from operator import index
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
 
 MAX_SHOWN = 100
 """Characters of a user's text in a message."""
@@ -42,6 +43,18 @@ class BadRunError(NappingError):
 
 class MissingExtraError(NappingError):
     """Raised when an optional dependency is needed and not installed."""
+
+
+def import_extra(module: str, what: str, extra: str) -> Any:
+    """Import a module of an optional dependency; one line that names the extra where it is not installed."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != module.partition(".")[0]:
+            raise
+        raise MissingExtraError(
+            f'{what} needs {error.name}, which is not installed: pip install "nappingrl[{extra}]"'
+        ) from None
 
 
 def did_you_mean(name: str, allowed: Iterable[str]) -> str:

@@ -67,8 +67,15 @@ def observe_rows(
         agent.observe(observations, actions, following, rewards, terminated, truncated, None)
         return
     for row in np.flatnonzero(chosen).tolist():
-        step = (_row(part, row) for part in (observations, actions, following, rewards, terminated, truncated))
-        agent.observe(*step, row)
+        agent.observe(
+            _row(observations, row),
+            actions[row],
+            _row(following, row),
+            rewards[row],
+            terminated[row],
+            truncated[row],
+            row,
+        )
 
 
 def replaced(batch: Any, rows: Mapping[int, Any]) -> Any:

@@ -1,7 +1,7 @@
 """Batched learners: hundreds of trials, each with its own weights, train like SB3's DQN and PPO."""
 
 from nappingrl.agents.base import Trainable
-from nappingrl.errors import BadSpecError
+from nappingrl.errors import BadSpecError, import_extra
 from nappingrl.learners.base import Learner
 from nappingrl.learners.dqn import Dqn
 from nappingrl.learners.hyperparameters import DqnHyperparameters, PpoHyperparameters, read_hyperparameters
@@ -18,6 +18,7 @@ def make_learner(
     is_last_only: bool = False,
 ) -> Learner:
     """The learner of n trials for an agent; None keeps the agent's own value of a hyperparameter."""
+    import_extra("scipy.linalg", "learning during trials", "learners")  # numba's np.dot calls its BLAS
     learner: Learner
     if agent.kind == "q":
         dqn, schedules = read_hyperparameters(DqnHyperparameters, agent.hyperparameters)

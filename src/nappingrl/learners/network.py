@@ -8,7 +8,6 @@ bits do not depend on the other trials of the batch.
 from typing import NamedTuple
 
 import numpy as np
-import scipy.linalg  # noqa: F401  (numba's np.dot calls its BLAS, which must be loaded before threads are limited)
 from numpy.typing import NDArray
 
 from nappingrl._build import kernel

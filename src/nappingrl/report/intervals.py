@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
-from scipy.stats import binom, norm, t
 
-from nappingrl.errors import BadRunError, check_name
+from nappingrl.errors import BadRunError, check_name, import_extra
 from nappingrl.types import Floats
 
 Statistic = Callable[..., Any]
@@ -38,13 +36,18 @@ class Band:
     upper: Floats
 
 
+def _stats() -> Any:
+    """scipy.stats, which is slow to import, and is no dependency of a run without a report."""
+    return import_extra("scipy.stats", "a confidence interval", "report")
+
+
 def mean_band(values: ArrayLike, level: float = LEVEL) -> Band:
     """Mean with Student's t interval; from 2 trials on."""
     array = np.asarray(values, np.float64)
     n, mean = len(array), array.mean(axis=0)
     if n < 2:
         return _without_ends(mean)
-    half = t.ppf((1 + level) / 2, n - 1) * array.std(axis=0, ddof=1) / np.sqrt(n)
+    half = _stats().t.ppf((1 + level) / 2, n - 1) * array.std(axis=0, ddof=1) / np.sqrt(n)
     return Band(mean, mean - half, mean + half)
 
 
@@ -55,7 +58,7 @@ def median_band(values: ArrayLike, level: float = LEVEL) -> Band:
     """
     array = np.asarray(values, np.float64)
     n, median = len(array), np.asarray(np.median(array, axis=0))
-    rank = int(binom.ppf((1 - level) / 2, n, 0.5))
+    rank = int(_stats().binom.ppf((1 - level) / 2, n, 0.5))
     if rank < 1:
         return _without_ends(median)
     ordered = np.sort(array, axis=0)
@@ -66,7 +69,7 @@ def rate_band(successes: ArrayLike, n: ArrayLike, level: float = LEVEL) -> Band:
     """Shares of n trials, one number or one of each point, with Wilson's score interval; from 2 trials on."""
     n = np.asarray(n, np.float64)
     share = np.asarray(successes, np.float64) / n
-    z = float(norm.ppf((1 + level) / 2))
+    z = float(_stats().norm.ppf((1 + level) / 2))
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
     lower, upper = np.where(share == 0, 0.0, middle - half), np.where(share == 1, 1.0, middle + half)
@@ -212,7 +215,7 @@ def mean_difference_interval(first: ArrayLike, second: ArrayLike, level: float =
     difference = float(a.mean() - b.mean())
     if a.std() == 0 == b.std():
         return Interval(difference, difference, difference, level, min(len(a), len(b)))
-    low, high = stats.ttest_ind(a, b, equal_var=False).confidence_interval(level)
+    low, high = _stats().ttest_ind(a, b, equal_var=False).confidence_interval(level)
     return Interval(difference, float(low), float(high), level, min(len(a), len(b)))
 
 
@@ -263,7 +266,7 @@ def bootstrap_interval(
         trials = np.concatenate(groups, axis=axis)
         return statistic(*(x[trials] for x in runs))
 
-    low, high = stats.bootstrap(
+    low, high = _stats().bootstrap(
         groups, of_trials, n_resamples=resamples, batch=max(1, _BATCH // n), vectorized=True,
         confidence_level=level, method="percentile", rng=rng,
     ).confidence_interval  # fmt: skip
@@ -277,7 +280,7 @@ def mean(values: Floats) -> Any:
 
 def iqm(values: Floats) -> Any:
     """Interquartile mean over the trials: 25 % trimmed at each end, as rliable has it."""
-    return stats.trim_mean(values, 0.25, axis=-1)
+    return _stats().trim_mean(values, 0.25, axis=-1)
 
 
 def improvement(first: Floats, second: Floats) -> Any:

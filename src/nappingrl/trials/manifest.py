@@ -44,5 +44,5 @@ def make_manifest(spec: RunSpec, agent_sha256: str, command: str, chunk: int = C
         role=methods.entry(spec.method).role,
         command=command,
         versions={"python": platform.python_version()}
-        | {name: version(name) for name in ("numpy", "scipy", "numba", "gymnasium", "polars")},
+        | {name: version(name) for name in ("numpy", "numba", "gymnasium", "polars")},
     )

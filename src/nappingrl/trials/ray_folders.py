@@ -1,6 +1,5 @@
 """Temporary folders of Ray: each is removed when its run ends, or else at the start of the next one."""
 
-import fcntl
 import os
 import shutil
 import tempfile
@@ -16,6 +15,8 @@ LOCK_FILE = "napping.lock"
 @contextmanager
 def temporary_folder() -> Iterator[str]:
     """A new folder, removed at the end; those of processes that are gone are removed at the beginning."""
+    import fcntl  # not on Windows, where this module must still be importable
+
     remove_abandoned()
     folder = Path(tempfile.mkdtemp(prefix=PREFIX))
     try:
@@ -28,6 +29,8 @@ def temporary_folder() -> Iterator[str]:
 
 def remove_abandoned() -> None:
     """Remove the folders of our own whose process is gone."""
+    import fcntl
+
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         try:
             if folder.is_symlink() or folder.stat().st_uid != os.getuid():

@@ -17,7 +17,7 @@ def is_vec_env(env: Any) -> bool:
     return isinstance(env, VecEnv)
 
 
-class ObservingVecEnv(VecEnvWrapper):  # type: ignore[misc]
+class ObservingVecEnv(VecEnvWrapper):
     """The same VecEnv; an agent observes every step, with the last observation of an episode."""
 
     def __init__(self, venv: VecEnv, agent: Observer) -> None:

@@ -5,11 +5,11 @@ from typing import Any
 import gymnasium
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from nappingrl.agents.base import Agent
 from nappingrl.agents.observations import one_hot
 from nappingrl.env_wrappers import with_wrappers
+from nappingrl.errors import import_extra
 
 EPISODES = 100
 """Episodes of the evaluation on a card."""
@@ -34,6 +34,7 @@ def evaluate(agent: Agent, recipe: dict[str, Any], episodes: int, seed: int) -> 
 def summary(returns: NDArray[np.float64]) -> dict[str, Any]:
     """Mean return with its 95 % interval (Student's t), least and highest return, as entries of a card."""
     mean = float(returns.mean())
+    stats = import_extra("scipy.stats", "the interval on a card", "sb3")
     margin = stats.sem(returns) * stats.t.ppf(0.975, len(returns) - 1) if len(returns) > 1 else np.inf
     return {
         "episodes": len(returns),

@@ -5,8 +5,8 @@ from dataclasses import replace
 from itertools import combinations, permutations, product
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
+from nappingrl.methods.reground.assignment import cheapest_assignment
 from nappingrl.methods.reground.judge import PRICE_CHANGE, Judge, Matrix
 from nappingrl.methods.reground.maps import MAX_DELAY, ContinuousMap, DiscreteMap, Grounding
 from nappingrl.types import Floats, Rows
@@ -98,7 +98,7 @@ class Candidates:
             order = np.argsort(sums[np.arange(n), every].sum(axis=1), kind="stable")
             yield from (DiscreteMap.of(every[k]) for k in order[:3])
         else:
-            yield DiscreteMap.of(linear_sum_assignment(sums)[1])
+            yield DiscreteMap.of(cheapest_assignment(sums))
         yield DiscreteMap.of(sums.argmin(axis=1))
 
     def _refined_dimension(self, grounding: Grounding, base: ContinuousMap, j: int) -> Grounding:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
-from nappingrl.errors import BadRunError
+from nappingrl.errors import BadRunError, import_extra
 from nappingrl.report.figures.style import TWO_COLUMNS, new_canvas, save, style
 from nappingrl.report.runs import Run
 from nappingrl.trials.manifest_record import Manifest
@@ -147,7 +146,12 @@ def nearest_raster(flat: Points) -> tuple[Points, Points, NDArray[np.int64]]:
     margin = np.where(span > 0, 0.08 * span, 0.5 * (span.max() or 1.0))  # points on a line, or a single one
     x, y = (np.linspace(low[i] - margin[i], high[i] + margin[i], _GRID) for i in range(2))
     places = np.stack(np.meshgrid(x, y), axis=-1)
-    return x, y, np.asarray(cKDTree(flat).query(places)[1], np.int64)
+    return x, y, np.asarray(nearest_tree(flat).query(places)[1], np.int64)
+
+
+def nearest_tree(points: Points) -> Any:
+    """Scipy's tree that finds the nearest of these points."""
+    return import_extra("scipy.spatial", "a map of regions", "report").cKDTree(points)
 
 
 def _fill_cells(axes: "Axes", x: Points, y: Points, owner: NDArray[np.int64], actions: Any, n: int) -> None:

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.spatial import cKDTree
 
-from nappingrl.report.figures.embedding_map import HATCH, OPEN, Points
+from nappingrl.report.figures.embedding_map import HATCH, OPEN, Points, nearest_tree
 from nappingrl.report.figures.style import TWO_COLUMNS, new_canvas
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def _begin_example(axes: "Axes") -> None:
 def _fill_example(axes: "Axes", sites: Points, actions: Sequence[int | None]) -> None:
     """Voronoi cells of the sites, cut at the edge of the space where action 1 is wanted; None: open."""
     x, y = np.meshgrid(np.linspace(0, _WIDTH, _GRID), np.linspace(0, _HEIGHT, _GRID))
-    owner = cKDTree(sites).query(np.stack([x, y], axis=-1))[1]
+    owner = nearest_tree(sites).query(np.stack([x, y], axis=-1))[1]
     for i, action in enumerate(actions):
         inside = np.where((owner == i) & (x < _edge(y)), 1.0, 0.0)
         colour = OPEN if action is None else CLOSED_ON_3

@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -28,6 +29,8 @@ class AgentProcess:
     """
 
     def __init__(self, command: Sequence[str], folder: Path, log: Path) -> None:
+        if not hasattr(os, "killpg"):
+            raise BadSpecError(f"external agents need process groups, which {sys.platform} has not; use Linux or macOS")
         try:
             self._process = subprocess.Popen(
                 command, bufsize=0, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

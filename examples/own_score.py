@@ -1,5 +1,8 @@
 """Your own score: in MountainCar, an action is good if the car gains mechanical energy."""
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import gymnasium
 import numpy as np
 
@@ -26,6 +29,10 @@ def main() -> None:
             observation, reward, terminated, truncated, _ = env.step(action)
             total, ended = total + float(reward), terminated or truncated
         print(f"episode {seed}: return {total:.0f}")
+    with TemporaryDirectory() as folder:
+        path = agent.save(Path(folder) / "adapted.zip")
+        again = NappingAgent.load(path, score=score)  # functions are not in the file: give the score again
+    print(again)
 
 
 if __name__ == "__main__":

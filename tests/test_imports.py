@@ -53,13 +53,13 @@ def test_public_names_are_found_on_first_use(name: str) -> None:
 
 def test_public_names_are_what_they_say() -> None:
     from nappingrl.agent import NappingAgent
-    from nappingrl.agents import load
+    from nappingrl.agents import load_agent
     from nappingrl.report.page import write_report
     from nappingrl.report.runs import Run, read_run, run
     from nappingrl.score import Score
 
     assert nappingrl.NappingAgent is NappingAgent
-    assert nappingrl.load_agent is load
+    assert nappingrl.load_agent is load_agent
     assert nappingrl.Score is Score
     assert nappingrl.run is run
     assert nappingrl.Run is Run

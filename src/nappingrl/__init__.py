@@ -9,7 +9,7 @@ from nappingrl.registry import list_available, register, register_with_gymnasium
 
 if TYPE_CHECKING:
     from nappingrl.agent import NappingAgent as NappingAgent
-    from nappingrl.agents import load as load_agent  # noqa: F401
+    from nappingrl.agents import load_agent as load_agent
     from nappingrl.agents.base import Agent as Agent
     from nappingrl.agents.torch_agent import TorchAgent as TorchAgent
     from nappingrl.detectors.base import Detector as Detector
@@ -40,7 +40,7 @@ _LAZY = {
     "Score": "nappingrl.score:Score",
     "TorchAgent": "nappingrl.agents.torch_agent:TorchAgent",
     "apply_novelty": "nappingrl.novelties:apply_novelty",
-    "load_agent": "nappingrl.agents:load",
+    "load_agent": "nappingrl.agents:load_agent",
     "read_run": "nappingrl.report.runs:read_run",
     "run": "nappingrl.report.runs:run",
     "write_report": "nappingrl.report.page:write_report",

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from nappingrl.adaptation import Adaptation, AdaptationSpec, bare_domain
 from nappingrl.agent.arguments import check_sizes, default_method, path_of, resolve
 from nappingrl.agent.calibration import Calibration, calibrate
+from nappingrl.agent.callbacks import OnEpisode, ended_episodes
 from nappingrl.agent.context_names import ContextNames
 from nappingrl.agent.environment import EnvFacts, check_env, observed, read_domain, read_env
 from nappingrl.agent.notices import Notices
 from nappingrl.agent.saving import load_saved, save_agent
 from nappingrl.agent.status import Journal, Status, log
-from nappingrl.agents import load as load_agent
+from nappingrl.agents import load_agent
 from nappingrl.agents.base import Agent, check_fit
 from nappingrl.agents.observations import are_equal, as_actions, as_batch, as_column, check_alike, length_of, take
 from nappingrl.detectors import Detector
@@ -42,7 +43,8 @@ class NappingAgent:
         >>> action, state = agent.predict(observation, deterministic=True)
 
     Args:
-        model: a live SB3 model, the path of an SB3 zip, any `Agent`, or a shipped agent's name (with `domain`).
+        model: a live SB3 model, the path of an SB3 zip, "hf:OWNER/NAME" of the Hugging Face Hub, any `Agent`, or a
+            shipped agent's name (with `domain`).
         domain: one of `napping list`, or the id of a gymnasium environment; brings defaults for everything else and
             the words of `explain`. Default: what the first environment tells that is given to `wrap`.
         method: one of `napping list`. Default: auto; napping if a score is given, or where observations are not one row
@@ -109,6 +111,7 @@ class NappingAgent:
         self._last: tuple[Any, Decision] | None = None  # the latest predict(): observations and decision
         self._is_fresh = np.zeros(n_envs, np.bool_)  # predicted and not yet observed
         self.names = ContextNames()
+        self._listeners: list[OnEpisode] = []
         self.calibration: Calibration | None = None
         """What `calibrate` recorded."""
         self._adaptation: Adaptation | None = None
@@ -301,6 +304,12 @@ class NappingAgent:
         self.adaptation.discard_episode(np.array([env]))
         self.journal.discard_episode(env)
 
+    def on_episode(self, listener: OnEpisode) -> None:
+        """Call a function with every `Episode` that ends; `nappingrl.agent.callbacks` has some for TensorBoard and W&B."""
+        if not callable(listener):
+            raise BadSpecError(f"on_episode takes a function of an Episode, not {type(listener).__name__}")
+        self._listeners.append(listener)
+
     def explain(self, env: int = 0) -> list[ReadableRule]:
         """The principles learned so far as disjoint rules, the most visited first; a single policy is one rule."""
         table, policy = self.method.table(env), self.method.describe(env)
@@ -352,7 +361,8 @@ class NappingAgent:
     ) -> "NappingAgent":
         """Read what `save` wrote. The base model is found by its path unless given, and must have the same weights.
 
-        The file is not trusted: all of it is checked, and "module:Env-v0" is imported only if given again as `domain`.
+        A score or a detector of your own is not in the file: give it again. The file is not trusted: all of it is
+        checked, and "module:Env-v0" is imported only if given again as `domain`.
         """
         return load_saved(cls, path, model, score, detector, domain)
 
@@ -374,6 +384,9 @@ class NappingAgent:
 
     def _end_episodes(self, rows: Rows) -> None:
         is_cut = self.adaptation.filter.is_dropped[rows]
+        for episode in ended_episodes(self, rows[~is_cut]) if self._listeners else ():
+            for listener in self._listeners:
+                listener(episode)
         self.journal.end_episode(rows[~is_cut])
         self.episodes[rows[~is_cut]] += 1
         self._is_fresh[rows[is_cut]] = False

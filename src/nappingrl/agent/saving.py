@@ -12,6 +12,8 @@ import nappingrl
 from nappingrl.agent.calibration import Calibration
 from nappingrl.agent.context_names import ContextNames
 from nappingrl.agent.status import Record
+from nappingrl.agents import load
+from nappingrl.agents.hub import is_hub_name
 from nappingrl.domains import trusted_domain
 from nappingrl.errors import BadAgentError, BadSpecError, NappingError
 from nappingrl.methods.base import check_saved
@@ -66,6 +68,8 @@ def load_saved(
     settings, arrays = read_saved(path)
     config, saved = settings.config, settings.agent
     model = saved.model if model is None else model
+    if is_hub_name(saved.model) and model == saved.model:
+        model = load(model)  # from the local cache: a file starts no download
     if model is None:
         raise BadAgentError(f"{path} was saved with a live model, '{saved.name}'; give it as model=")
     for kind, given, is_own in (("score", score, config.own_score), ("detector", detector, config.own_detector)):
@@ -79,6 +83,7 @@ def load_saved(
             score=score or (config.domain and config.score) or None, detector=detector or config.detector,
             guard=config.guard, n_envs=config.n_envs, seed=config.seed, **config.options,
         )  # fmt: skip
+        agent.model_path = agent.model_path or saved.model
         if agent.agent.sha256 != saved.sha256:
             raise BadAgentError(f"it belongs to other weights than {saved.model or saved.name} has now")
         if settings.domain is not None:

@@ -90,6 +90,10 @@ class Journal:
         state: State = "calibrating" if is_calibrating else "cannot alarm"
         return Status(state, f"the detector {why}", acting, rule, "", acted)
 
+    def steps(self, row: int) -> int:
+        """Steps of the episode under way."""
+        return int(self._steps[row])
+
     def step(self, rows: Rows, alarmed: Rows, episodes: Rows) -> None:
         """One step was observed in `rows`; `alarmed` are those where it raised an alarm, in these episodes."""
         self._steps[rows] += 1

@@ -4,27 +4,38 @@ import os
 from pathlib import Path
 from typing import Any
 
-from nappingrl.agents import zoo
+from nappingrl.agents import hub, zoo
 from nappingrl.agents.base import Agent
 from nappingrl.agents.zoo import agent_names, card, zoo_names
 from nappingrl.errors import BadAgentError, MissingExtraError
 from nappingrl.registry import agents as registered
 
-__all__ = ["Agent", "agent_names", "card", "load", "zoo_names"]
+__all__ = ["Agent", "agent_names", "card", "load", "load_agent", "zoo_names"]
 
 
-def load(model: Any, domain: str | None = None, normaliser: str | Path | None = "auto") -> Agent:
+def load_agent(model: Any, domain: str | None = None, normaliser: str | Path | None = "auto") -> Agent:
     """Load a frozen agent.
 
     Args:
         model: the name of a shipped agent ("ppo"), the path of an SB3 zip or of a card that `napping train` wrote
-            (.json), a live SB3 model, or an `Agent`, which is returned as it is.
+            (.json), the name of an agent of the Hugging Face Hub ("hf:sb3/ppo-CartPole-v1"), a live SB3 model, or an
+            `Agent`, which is returned as it is.
         domain: the domain of a shipped agent; without it, give the full name ("cartpole-ppo").
         normaliser: "auto" uses the agent's own observation statistics, None uses none, a path names a
             vecnormalize.pkl.
     """
+    return load(model, domain, normaliser, may_download=True)
+
+
+def load(
+    model: Any, domain: str | None = None, normaliser: str | Path | None = "auto", may_download: bool = False
+) -> Agent:
+    """The same, but an agent of the Hub is downloaded only if the caller knows that the user named it."""
     if isinstance(model, Agent):
         return model
+    if hub.is_hub_name(model):
+        path, statistics = hub.fetch(model, may_download)
+        return _read_sb3(path, statistics if normaliser == "auto" and statistics else normaliser)
     if isinstance(model, str) and f"{domain}-{model}" in registered:
         scripted: Agent = registered.get(f"{domain}-{model}")()
         return scripted
@@ -37,6 +48,11 @@ def load(model: Any, domain: str | None = None, normaliser: str | Path | None = 
         path = path.with_suffix(".zip")  # the card of an SB3 zip
     if path is not None and path.suffix == ".json":
         return zoo.load_card(path, normaliser)
+    return _read_sb3(model if path is None else path, normaliser)
+
+
+def _read_sb3(model: Any, normaliser: str | Path | None) -> Agent:
+    """The agent in a zip, or of a live model."""
     try:
         from nappingrl.agents.sb3.live import from_model
         from nappingrl.agents.sb3.zip import read_zip
@@ -44,7 +60,7 @@ def load(model: Any, domain: str | None = None, normaliser: str | Path | None = 
         raise MissingExtraError(
             f"reading SB3 agents needs {error.name}, which is not installed; install nappingrl[sb3]"
         ) from None
-    return from_model(model, normaliser) if path is None else read_zip(path, normaliser)
+    return read_zip(model, normaliser) if isinstance(model, Path) else from_model(model, normaliser)
 
 
 def _find_file(model: Any, domain: str | None) -> Path | None:

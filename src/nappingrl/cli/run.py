@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from tyro.conf import Positional
 
-from nappingrl.agents import load
+from nappingrl.agents import load_agent
 from nappingrl.cli import argv
 from nappingrl.cli.console import new_run_folder, print_note, print_table, progress
 from nappingrl.cli.domain_or_env import domain_or_env
@@ -101,7 +101,7 @@ class Run:
         check_whole("workers", self.workers, 0, MAX_WORKERS)
         spec = self.spec().complete()
         domain = spec.domain
-        agent = load(spec.agent, domain)
+        agent = load_agent(spec.agent, domain)
         out = self.out or new_run_folder(f"{re.sub(r'[^A-Za-z0-9.-]+', '-', domain)}-{agent.name}-{spec.method}")
         command = argv.rebuild(replace(self, out=out, json=False, workers=0, executor="local", address=""))
         workers = self.workers or default_workers()

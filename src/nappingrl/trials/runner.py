@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from nappingrl.agents import load
+from nappingrl.agents import load, load_agent
 from nappingrl.agents.base import Agent
 from nappingrl.domains import find_domain
 from nappingrl.errors import BadAgentError, BadRunError, BadSpecError, check_name, check_whole
@@ -45,7 +45,7 @@ def run_trials(
     """Run trials and return their episodes as rows; options are the other fields of RunSpec."""
     named = str(agent) if isinstance(agent, str | Path) else ""
     spec = RunSpec(domain, named, method, **options).complete()
-    loaded = load(spec.agent if isinstance(agent, str | Path) else agent, domain)
+    loaded = load_agent(spec.agent if isinstance(agent, str | Path) else agent, domain)
     spec = spec if isinstance(agent, str | Path) else replace(spec, agent=loaded.name)
     if out is not None:
         folder = run_into(out, spec, loaded, workers, on_progress, executor=executor, address=address)

@@ -18,6 +18,7 @@ help:
 	@echo "make docs      build the documentation into site/"
 
 $(READY): pyproject.toml constraints.txt
+	@echo "installing into .venv (a few minutes, about 2 GB with torch) ..."
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
 	@touch $(READY)
@@ -25,6 +26,7 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY)
 	rm -rf demo
 	@for agent in ppo dqn; do for method in frozen napping; do \
+	  echo "running $$agent with $$method ..."; \
 	  $(BIN)/napping run cartpole --agent $$agent --method $$method --trials 256 --seed 1 --out demo/$$agent-$$method > /dev/null || exit 1; \
 	done; done
 	$(BIN)/napping report demo/ppo-frozen demo/ppo-napping demo/dqn-frozen demo/dqn-napping --out demo

@@ -18,7 +18,7 @@ TRAINED = "trained network"
 HEAD = """# What is available
 
 The built-in domains, agents, methods and detectors. `napping list` also shows those that you or an installed package
-registered (see `CONTRIBUTING.md`). This page is generated from the registry: `python tests/docs/tables.py`.
+registered ([how](extend.md)). This page is generated from the registry: `python tests/docs/tables.py`.
 """
 
 

@@ -305,7 +305,7 @@ class NappingAgent:
         self.journal.discard_episode(env)
 
     def on_episode(self, listener: OnEpisode) -> None:
-        """Call a function with every `Episode` that ends; `nappingrl.agent.callbacks` has some for TensorBoard and W&B."""
+        """Call a function with every `Episode` that ends; see `nappingrl.agent.callbacks`."""
         if not callable(listener):
             raise BadSpecError(f"on_episode takes a function of an Episode, not {type(listener).__name__}")
         self._listeners.append(listener)

@@ -270,7 +270,8 @@ class NappingAgent:
             raise BadSpecError(f"{facts.n_envs} copies given, the agent serves {self.n_envs}; make it with n_envs=")
         if not 0 <= index < self.n_envs:
             raise BadSpecError(f"index {index} given, the agent serves n_envs={self.n_envs} environments")
-        return observed(env, self, index)
+        wrapped: AnyEnv = observed(env, self, index)
+        return wrapped
 
     def meet(self, env: Any) -> EnvFacts:
         """Learn what an environment tells of the domain; refuse one with other spaces."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
 
+from nappingrl.domains.scheduled import with_schedules
 from nappingrl.domains.transformed import with_transforms
 from nappingrl.errors import BadSpecError, check_name
 from nappingrl.novelties.description import Description, read_description
@@ -63,7 +64,8 @@ def _with_transforms(entry: Entry, options: Options, texts: tuple[str, ...]) -> 
     for novelty in verified:
         neutral |= transforms_of(novelty.description.neutral(_subject(entry)))
     notes = tuple(doubt for novelty in verified for doubt in novelty.doubts)
-    return with_transforms(replace(domain, notes=(*domain.notes, *notes)), neutral)
+    schedules = {flat: one for novelty in verified for flat, one in novelty.description.schedules.items()}
+    return with_schedules(with_transforms(replace(domain, notes=(*domain.notes, *notes)), neutral), schedules)
 
 
 @lru_cache

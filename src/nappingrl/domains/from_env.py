@@ -17,6 +17,7 @@ from nappingrl.domains.base import Domain
 from nappingrl.domains.canvas import Canvas
 from nappingrl.domains.described import ALSO, VerifiedNovelty, as_novelty
 from nappingrl.domains.names import find_names
+from nappingrl.domains.scheduled import with_schedules
 from nappingrl.domains.swing_up_scores import CONTROLLERS, ENERGIES
 from nappingrl.domains.transformed import with_transforms
 from nappingrl.errors import BadSpecError, check_name
@@ -210,7 +211,9 @@ def _with_novelties(env_id: str, names: tuple[str, ...]) -> DomainSpec:
     transforms = transforms_of(parameters)
     own = {flat: value for flat, value in parameters.items() if flat not in transforms}
     applied = tuple(novelty.description for novelty in verified)
-    return with_transforms(replace(domain, parameters=own, notes=notes, applied=applied), transforms)
+    schedules = {flat: one for description in applied for flat, one in description.schedules.items()}
+    changed = with_transforms(replace(domain, parameters=own, notes=notes, applied=applied), transforms)
+    return with_schedules(changed, schedules)
 
 
 def _other_and_follows(domain: DomainSpec) -> tuple[str, frozenset[str]]:

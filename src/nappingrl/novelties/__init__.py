@@ -12,8 +12,9 @@ from nappingrl.errors import BadSpecError
 from nappingrl.novelties.apply import change
 from nappingrl.novelties.description import read_description
 from nappingrl.novelties.novelty import Novelty
+from nappingrl.novelties.scheduled_env import ScheduledEnv
 from nappingrl.novelties.subject import make_env, read_env
-from nappingrl.novelties.terms import OTHER
+from nappingrl.novelties.terms import OTHER, TERMS, split_name
 from nappingrl.novelties.verify import verify as verify_novelty
 
 __all__ = ["apply_novelty"]
@@ -29,7 +30,8 @@ def apply_novelty(
         novelty: terms separated by ";": NAME=VALUE for an attribute of the unwrapped environment, or one of
             action-remap, -delay, -noise, -scale, -shift, obs-remap, -shift, -scale, -noise, -quantise, -drop,
             reward-scale, -shift; LOW..HIGH instead of a value is drawn. In a domain of this package, such as
-            nappingrl/CartPole-v0, NAME is one of its parameters.
+            nappingrl/CartPole-v0, NAME is one of its parameters. Schedules, such as
+            "gravity=9.8->20 over 20 episodes", are described in docs/any-environment.md.
         seed: of what is drawn.
         verify: refuse a novelty that changes nothing or leaves stale values behind.
 
@@ -52,7 +54,11 @@ def apply_novelty(
     drawn = Novelty(description.text, description.ranges, whole=whole).sample(
         np.random.default_rng(seed), description.neutral(domain)
     )
-    return change(env, make, drawn, description.follows, domain, seed)
+    if terms := [flat for flat in description.schedules if split_name(flat)[0] in TERMS]:
+        raise BadSpecError(f"a schedule of {', '.join(terms)} is for trials; here, give schedules of attributes only")
+    changed = change(env, make, drawn, description.follows, domain, seed)
+    usual = description.neutral(domain)
+    return ScheduledEnv(changed, description.schedules, usual, seed) if description.schedules else changed
 
 
 def _spec_of(env: gymnasium.Env[Any, Any]) -> EnvSpec | None:

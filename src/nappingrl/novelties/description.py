@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from math import isfinite
 
 from nappingrl.errors import BadSpecError, UnknownNameError, did_you_mean, shown
+from nappingrl.novelties.schedule import Schedule, read_schedule
 from nappingrl.novelties.terms import (
     DROP,
     OBS_REMAP,
@@ -43,6 +44,8 @@ class Description:
     """Attributes that are computed anew from the others, as when the environment is made."""
     other: str = ""
     """Id of the environment that takes the place of this one."""
+    schedules: Mapping[str, Schedule] = field(default_factory=dict)
+    """Numbers that go on changing; their range is the peak of the schedule."""
 
     def neutral(self, domain: DomainSpec) -> dict[str, float]:
         """The values before the novelty."""
@@ -55,7 +58,9 @@ class Description:
     def words(self, domain: DomainSpec) -> str:
         """The change in sentences."""
         changed = {flat: span for flat, span in self.ranges.items() if set(span) != {neutral_of(flat, domain)}}
-        said = [say(flat, span, domain) for flat, span in (changed or self.ranges).items() if flat != OTHER]
+        shown_ranges = {flat: span for flat, span in (changed or self.ranges).items() if flat not in self.schedules}
+        said = [say(flat, span, domain) for flat, span in shown_ranges.items() if flat != OTHER]
+        said += [f"{flat} follows the schedule {schedule}" for flat, schedule in self.schedules.items()]
         said += [f"the environment is {self.other}"] if self.other else []
         said += [f"{name} follows" for name in self.follows]
         return "; ".join(said)
@@ -65,6 +70,7 @@ def read_description(text: str, domain: DomainSpec) -> Description:
     """Read a description; one line of complaint where it makes no sense for this environment."""
     ranges: dict[str, Span] = {}
     follows, parts, other = [], [], ""
+    schedules: dict[str, Schedule] = {}
     for part in filter(None, (piece.strip() for piece in text.split(";"))):
         match = _TERM.fullmatch(part)
         if match is None:
@@ -73,11 +79,13 @@ def read_description(text: str, domain: DomainSpec) -> Description:
             )
         name, entry, value = match[1], match[2], match[3].replace(" ", "")
         flat = name if entry is None else f"{name}[{entry}]"
-        parts.append(f"{flat}={value}")
+        schedule = None if name == OTHER else read_schedule(value)
+        parts.append(f"{flat}={schedule or value}")
         if value == FOLLOWS:
             follows.append(_check_attribute(flat, domain))
             continue
-        found = _read_values(flat, value, domain)
+        found = _read_values(flat, value, domain) if schedule is None else _read_peak(flat, schedule, domain)
+        schedules |= {} if schedule is None else {flat: schedule}
         other = value if name == OTHER else other
         if twice := next((key for key in found if key in ranges), None):
             raise BadSpecError(f"{twice} is given twice in novelty '{text}'")
@@ -86,7 +94,9 @@ def read_description(text: str, domain: DomainSpec) -> Description:
         raise BadSpecError(f"novelty '{text}' changes nothing: no NAME=VALUE is given; example: {_example(domain)}")
     if other and (follows or any(split_name(flat)[0] not in TERMS for flat in ranges)):
         raise BadSpecError(f"novelty '{text}': attributes cannot be changed where {OTHER} puts another environment")
-    return Description(";".join(parts), ranges, tuple(follows), other)
+    if schedules and (follows or other):
+        raise BadSpecError(f"novelty '{text}': a schedule goes neither with {FOLLOWS} nor with {OTHER}")
+    return Description(";".join(parts), ranges, tuple(follows), other, schedules)
 
 
 def _read_values(flat: str, value: str, domain: DomainSpec) -> dict[str, Span]:
@@ -103,6 +113,19 @@ def _read_values(flat: str, value: str, domain: DomainSpec) -> dict[str, Span]:
     if entry is None and n_entries and ("," in value or name in TABLES or name not in TERMS):
         return _read_list(name, value.split(","), n_entries, domain)
     return {_check(flat, domain): _span(flat, value, domain)}
+
+
+def _read_peak(flat: str, schedule: Schedule, domain: DomainSpec) -> dict[str, Span]:
+    """The peak of a schedule, all of whose values must be allowed."""
+    name, entry = split_name(_check(flat, domain))
+    if name in (*TABLES, DROP) or (count_entries(name, domain) and entry is None and name not in TERMS):
+        raise BadSpecError(f"{flat}={schedule}: a schedule is for one number; {flat} has several")
+    for value in schedule.ends:
+        _span(flat, repr(value), domain)
+    if limits_of(flat, domain)[2] and schedule.kind != "jumps":
+        raise BadSpecError(f"{flat}={schedule}: {flat} is a whole number; give its values as VALUE at TIME")
+    peak = schedule.peak(neutral_of(flat, domain))
+    return {flat: (peak, peak)}
 
 
 def _read_list(name: str, items: list[str], n_entries: int, domain: DomainSpec) -> dict[str, Span]:

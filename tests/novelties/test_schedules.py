@@ -103,9 +103,9 @@ def test_transforms_can_be_scheduled() -> None:
 
 
 def test_any_environment() -> None:
-    rows = nappingrl.run(
-        "CartPole-v1", "cartpole-ppo", "frozen", novelty="gravity=9.8->49.8 over 2 episodes", trials=1, protocol="1+3"
-    ).rows
+    agent = nappingrl.load_agent("cartpole-ppo")
+    novelty = "gravity=9.8->49.8 over 2 episodes"
+    rows = nappingrl.run("CartPole-v1", agent, "frozen", novelty=novelty, trials=1, protocol="1+3").rows
     assert rows["param_gravity"].to_list() == pytest.approx([9.8, 9.8, 29.8, 49.8])
 
 

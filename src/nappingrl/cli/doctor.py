@@ -67,7 +67,8 @@ class Doctor:
             print(json.dumps(found | {"self_test": asdict(tested), "is_good": tested.is_good}))
         else:
             print_entries("self-test", {"": str(tested)})
-        sys.exit(not tested.is_good)
+        if not tested.is_good:
+            sys.exit(1)
 
     def _print(self, found: dict[str, Any]) -> None:
         print_entries(

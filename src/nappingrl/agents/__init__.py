@@ -34,8 +34,8 @@ def load(
     if isinstance(model, Agent):
         return model
     if hub.is_hub_name(model):
-        path, statistics = hub.fetch(model, may_download)
-        return _read_sb3(path, statistics if normaliser == "auto" and statistics else normaliser)
+        file, statistics = hub.fetch(model, may_download)
+        return _read_sb3(file, statistics if normaliser == "auto" and statistics else normaliser)
     if isinstance(model, str) and f"{domain}-{model}" in registered:
         scripted: Agent = registered.get(f"{domain}-{model}")()
         return scripted

@@ -102,7 +102,7 @@ def test_progress_counts_episodes_of_the_whole_run(agent: Agent, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    "change", [{"seed": 1}, {"trials": 3}, {"method": "frozen"}, {"options": {"rule": "text", "space": "raw"}}]
+    "change", [{"seed": 1}, {"trials": 1}, {"method": "frozen"}, {"options": {"rule": "text", "space": "raw"}}]
 )
 def test_a_folder_of_another_experiment_is_refused(agent: Agent, tmp_path: Path, change: dict[str, Any]) -> None:
     nappingrl.run("cartpole", agent, out=tmp_path / "run", **TINY)

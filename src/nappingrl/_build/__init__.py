@@ -92,7 +92,7 @@ def is_cold() -> bool:
     folder = kernel_folder()
     files = [Path(module.__file__) for name, module in list(sys.modules.items())
              if name.startswith("nappingrl.") and module.__file__]  # fmt: skip
-    keys = [module_key(file) for file in files if file.parent != HERE and _holds_kernels(file)]
+    keys = [cache_key(file) for file in files if file.parent != HERE and _holds_kernels(file)]
     compiled = [key for key in keys if folder and any((folder / key).rglob("*.nbi"))]
     return 2 * len(compiled) < len(keys)
 

@@ -13,7 +13,7 @@ COMMANDS = {
     "convert": "Convert a zip of SB3's DQN or PPO to an agent as this package ships them.",
     "paper": "Run the paper's whole evaluation, then write its figures, pages and claims.",
     "claims": "Check the paper's quantitative claims against your runs.",
-    "bench": "Measure the speed of the engine and the learners.",
+    "bench": "Measure the speed of every domain and method, of the engine and of the learners.",
     "doctor": "Check the installation: versions, extras, the cache of kernels, and a short run.",
     "birds serve": "Serve agents that speak the Science Birds protocol.",
     "birds external": "Start an agent that speaks the Science Birds protocol, supervise it and score it.",

@@ -51,17 +51,20 @@ class Trials:
         self.episode = first
         self.detector.start(self.rows, first)
 
-    def play(self, world: World, episodes: int = 1, rows: Rows | None = None, steps: int = STEPS) -> NDArray[np.int64]:
-        """The worlds that it believes in, (rows, episodes * steps)."""
+    def play(
+        self, world: World, episodes: int = 1, rows: Rows | None = None, steps: int = STEPS, then: World | None = None
+    ) -> NDArray[np.int64]:
+        """The worlds that it believes in, (rows, episodes * steps); `then`: the world from the middle of episodes on."""
         rows = self.rows if rows is None else rows
         believed = []
         for _ in range(episodes):
             states = np.array([self.rngs[row].uniform(-1, 1, 3) for row in rows], np.float32)
             for t in range(steps):
+                now = world if then is None or t < steps // 2 else then
                 actions = np.array([self.rngs[row].integers(2) for row in rows])
                 nexts = np.concatenate(
                     [
-                        world.step(self.rngs[row], states[i : i + 1], actions[i : i + 1])
+                        now.step(self.rngs[row], states[i : i + 1], actions[i : i + 1])
                         for i, row in enumerate(rows.tolist())
                     ]
                 )

@@ -21,7 +21,7 @@ from nappingrl.detectors.residual.blame import Blame
 from nappingrl.detectors.residual.config import ResidualConfig
 from nappingrl.detectors.residual.contradictions import Contradictions
 from nappingrl.detectors.residual.drift import Drift
-from nappingrl.detectors.residual.exchange import BLOCK, Exchange
+from nappingrl.detectors.residual.exchange import Exchange
 from nappingrl.detectors.residual.recognition import Recognition
 from nappingrl.detectors.residual.starts import Starts
 from nappingrl.detectors.residual.strangeness import Strangeness
@@ -167,7 +167,7 @@ class Residual(Detector):
         assert reference is not None
         is_exchanged = self.exchange.judge(row, reference)
         if self.context[row] and self._cause[row] == EXCHANGE and self.exchange.is_back(row):
-            self._come_back(row, BLOCK)
+            self._come_back(row, self.exchange.n_since_back(row, reference, self.memory.current(row)))
         elif is_exchanged:
             if not self.context[row]:
                 self.blame.add_exchange(row, self.exchange.evidence[row], self.exchange.shares(row, reference))
@@ -189,8 +189,10 @@ class Residual(Detector):
     def _raise(self, rows: Rows, where: Flags, cause: int) -> None:
         """Alarm in some rows."""
         for row in rows[where].tolist():
-            reference, current = self.memory.reference(row), self.memory.current(row)
-            self.context[row] = 1 if reference is None else self.recognition.identify(row, reference, current)
+            reference, steps = self.memory.reference(row), self.memory.current(row)
+            if cause == SURPRISE:  # a world that changed amid the episode: the steps before it are of the original one
+                steps = steps.at(slice(-self.surprise.n_since_first(row), None))
+            self.context[row] = 1 if reference is None else self.recognition.identify(row, reference, steps)
             self._cause[row] = cause
         self.drift.reset(rows[where], is_alarm=True)
 
@@ -210,10 +212,13 @@ class Residual(Detector):
         if reference is not None:
             transitions = transitions.at(slice(0, max(0, transitions.n - n_calm)))
             self.recognition.learn(row, int(self.context[row]), reference, transitions)
-        self.surprise.forget_episode(np.array([row]))
-        self.drift.reset(np.array([row]), is_alarm=False)
-        self.exchange.reset(np.array([row]))
-        self.contradictions.start(np.array([row]))
+        rows = np.array([row])
+        self.drift.reset(rows, is_alarm=False)
+        self.surprise.forget_episode(rows)  # its steps and those before were of the context that is left
+        self.drift.forget_episode(rows)
+        self.strangeness.forget_episodes(rows)
+        self.exchange.reset(rows)
+        self.contradictions.start(rows)
         self.context[row] = 0
 
     @override

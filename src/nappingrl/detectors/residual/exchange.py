@@ -12,6 +12,7 @@ from nappingrl.snapshot import Expected
 from nappingrl.types import Flags, Floats, Rows
 from nappingrl.world_model.action_encoding import ActionEncoding
 from nappingrl.world_model.reference import Judged, Reference
+from nappingrl.world_model.transitions import Transitions
 
 BLOCK = 8
 """Steps that are judged together: one by one would be slow."""
@@ -164,6 +165,15 @@ class Exchange:
     def is_back(self, row: int) -> bool:
         """Whether the steps speak against what raised the alarm as clearly as they spoke for it."""
         return bool(self.against[row] > self.limit[row])
+
+    def n_since_back(self, row: int, reference: Reference, steps: Transitions) -> int:
+        """How many of the latest steps speak against what raised the alarm, as a change point divides them best."""
+        where = np.flatnonzero(reference.home.keeps(steps))
+        kept = steps.at(where)
+        own = reference.predict(kept.states, kept.actions)
+        gains = self._gains(reference, kept.states, kept.actions, own, kept.next_states - own)
+        sums = -gains[:, self.is_blamed[row]].sum(axis=1)[::-1].cumsum()
+        return int(steps.n - where[len(where) - 1 - int(sums.argmax())]) if len(where) else 0
 
 
 def _accumulate(sums: NDArray[np.float64], gain: NDArray[np.float64]) -> None:

@@ -52,7 +52,12 @@ class Strangeness:
     def start(self, rows: Rows) -> None:
         """Nothing is calibrated yet."""
         self.largest[rows], self.usual[rows] = np.inf, 0.0
-        self.n_needed[rows], self.n_strange[rows], self.n_usual[rows] = 1, 0, 0
+        self.n_needed[rows] = 1
+        self.forget_episodes(rows)
+
+    def forget_episodes(self, rows: Rows) -> None:
+        """Count anew."""
+        self.n_strange[rows] = self.n_usual[rows] = 0
 
     def calibrate(self, row: int, held_out: Judged) -> None:
         """Note the strangest episode."""

@@ -54,7 +54,7 @@ class Trials:
     def play(
         self, world: World, episodes: int = 1, rows: Rows | None = None, steps: int = STEPS, then: World | None = None
     ) -> NDArray[np.int64]:
-        """The worlds that it believes in, (rows, episodes * steps); `then`: the world from the middle of episodes on."""
+        """The worlds that it believes in, (rows, episodes * steps); `then`: the world in the second half."""
         rows = self.rows if rows is None else rows
         believed = []
         for _ in range(episodes):

@@ -178,7 +178,7 @@ def test_a_novelty_met_before_gets_its_number_again_and_another_one_another(nois
 
 def test_five_novelties_have_five_numbers() -> None:
     """More than are remembered: the fifth is not taken for the fourth."""
-    trials, found = Trials(1), []
+    trials, found = Trials(1, max_contexts=4), []
     trials.play(CALM, BEFORE)
     for gains in ((0.5, 0.2, 0.0), (0.1, -0.4, 0.0), (0.1, 0.2, 0.4), (-0.4, 0.2, 0.0), (0.1, 0.2, -0.4)):
         found.append(int(trials.play(replace(CALM, gains=gains), 10)[0, -1]))

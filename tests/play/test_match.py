@@ -82,17 +82,24 @@ def test_a_match_gives_the_episodes_of_napping_run(changes: dict[str, float]) ->
         assert ours[:6] == theirs
 
 
+@pytest.mark.parametrize(
+    ("spec", "folder"),
+    [
+        (MatchSpec("mountaincar", method="frozen", changes={"gravity": 0.003}, n_before=2), "mountaincar-dqn-frozen-1"),
+        (MatchSpec("cartpole", method="napping/text", changes={"gravity": 30.0}, n_before=2), "cartpole-ppo-napping-1"),
+    ],
+)
 def test_copies_run_and_give_the_same_episodes(
-    tmp_path: object, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    spec: MatchSpec, folder: str, tmp_path: object, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(str(tmp_path))
-    match = Match(MatchSpec("mountaincar", method="frozen", changes={"gravity": 0.003}, n_before=2))
+    match = Match(spec)
     play(match, 3)
     exec(as_python(match), {})
     printed = capsys.readouterr().out.splitlines()
     assert [float(x) for x in printed[0].strip("[]").split(",")][2:5] == totals(match)[0][:3]
     main(shlex.split(as_command(match))[1:])
-    rows = nappingrl.read_run("runs/mountaincar-dqn-frozen-1").rows
+    rows = nappingrl.read_run(f"runs/{folder}").rows
     assert rows.filter(rows["episode"] >= 0)["return"].to_list()[:3] == totals(match)[1][:3]
 
 

@@ -4,7 +4,7 @@ import shlex
 from urllib.parse import urlencode
 
 from nappingrl.domains.from_env import DrawnGymnasiumDomain
-from nappingrl.play.match import YOU, Match
+from nappingrl.play.match import YOU, Match, split_method
 
 N_AFTER = 10
 """Episodes after the change that the copies run."""
@@ -24,7 +24,8 @@ def as_film(match: Match) -> str:
     """The command that films this change of the world."""
     options = _options(match)
     domain = ["--env", match.spec.domain] if _is_env(match) else [match.spec.domain]
-    kept = {name: options[name] for name in ("agent", "method", "novelty", "seed")}
+    kept = {**options, "method": options["method"] if match.spec.method == YOU else match.spec.method}
+    kept = {name: kept[name] for name in ("agent", "method", "novelty", "seed")}
     words = [f"--{name}={value}" for name, value in kept.items() if value != "none"]
     return shlex.join(["napping", "record", *domain, *words, "--out", "match.gif"])
 
@@ -32,14 +33,15 @@ def as_film(match: Match) -> str:
 def as_python(match: Match) -> str:
     """The same in Python."""
     options = _options(match)
-    agent, method = options.pop("agent"), options.pop("method")
+    agent, method, rule = options.pop("agent"), options.pop("method"), options.pop("rule", "")
+    own = f", options={{'rule': {rule!r}}}" if rule else ""
     given = ", ".join(f"{name}={value!r}" for name, value in options.items())
     return "\n".join(
         [
             "import nappingrl",
             "",
             f"frozen = nappingrl.run({match.spec.domain!r}, {agent!r}, 'frozen', {given})",
-            f"adapted = nappingrl.run({match.spec.domain!r}, {agent!r}, {method!r}, {given})",
+            f"adapted = nappingrl.run({match.spec.domain!r}, {agent!r}, {method!r}, {given}{own})",
             "print(frozen.rows['return'].to_list(), adapted.rows['return'].to_list(), sep='\\n')",
         ]
     )
@@ -54,10 +56,11 @@ def as_query(match: Match, own_name: str = "") -> str:
 
 
 def _options(match: Match) -> dict[str, str | int]:
-    spec = match.spec
+    spec, (method, rule) = match.spec, split_method(match.spec.method)
     return {
         "agent": spec.agent or match.world.default_agent,
-        "method": "frozen" if spec.method == YOU else spec.method,
+        "method": "frozen" if spec.method == YOU else method,
+        **rule,
         "novelty": match.world.text(match.changes),
         "protocol": f"{spec.n_before}+{N_AFTER}",
         "trials": 1,

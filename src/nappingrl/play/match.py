@@ -9,6 +9,7 @@ from nappingrl.adaptation import ENDLESS_OPTIONS, AdaptationSpec
 from nappingrl.agents import load as load_agent
 from nappingrl.agents.base import Agent, check_fit
 from nappingrl.errors import BadSpecError, check_name, check_whole
+from nappingrl.methods.napping.rules import RULES
 from nappingrl.play.pane import Episode, Pane, Slingshot
 from nappingrl.play.watched import WatchedPane
 from nappingrl.play.world import World
@@ -107,7 +108,9 @@ class Match:
 
     def _pane(self, method: str, n_before: int) -> Pane:
         plain = self.world.plain
-        spec = AdaptationSpec(method).resolve(plain if method == "oracle" else self.world.domain, ENDLESS_OPTIONS)
+        name, options = split_method(method)
+        spec = AdaptationSpec(name, options=options)
+        spec = spec.resolve(plain if name == "oracle" else self.world.domain, ENDLESS_OPTIONS)
         skipped = self.spec.n_before - n_before
         draws = _EpisodeDraws(self._trial.stream("reset"), plain.n_reset_draws, self.world.domain.n_reset_draws)
         key = self._trial.key("choice")
@@ -205,13 +208,14 @@ def method_names(world: World, agent: Agent) -> list[str]:
     """The methods that a match offers for this agent."""
     if agent.is_stateful:
         return ["frozen", YOU]
-    offered = ["auto", "napping", "napping-ucb", "foresight", "reground", "oracle", "frozen"]
+    rules = [f"napping/{rule}" for rule in RULES if rule != world.plain.defaults.options.get("rule")]
+    offered = ["auto", "napping", *rules, "napping-ucb", "foresight", "reground", "oracle", "frozen"]
     if world.plain.observation_low.ndim != 1 or world.plain.action_mask is not None:
-        offered = ["napping", "napping-ucb", "oracle", "frozen"]
+        offered = ["napping", *rules, "napping-ucb", "oracle", "frozen"]
     if not world.plain.oracle:
         offered.remove("oracle")
     if world.plain.is_continuous:
-        return [name for name in offered if not methods.get(name).needs_discrete]
+        return [name for name in offered if not methods.get(split_method(name)[0]).needs_discrete]
     return [*offered, YOU]
 
 
@@ -225,4 +229,13 @@ def default_method(world: World, agent: Agent) -> str:
 
 def title_of(method: str) -> str:
     """What a method is called on the page."""
-    return "You (arrow keys)" if method == YOU else str(methods.entry(method).title)
+    if method == YOU:
+        return "You (arrow keys)"
+    name, options = split_method(method)
+    return ", ".join([str(methods.entry(name).title), *(f"rule {rule}" for rule in options.values())])
+
+
+def split_method(method: str) -> tuple[str, dict[str, str]]:
+    """The registered method and its options: "napping/text" is NAPPING with the rule "text"."""
+    name, _, rule = method.partition("/")
+    return name, {"rule": rule} if rule else {}

@@ -8,6 +8,9 @@ import os
 import re
 import subprocess
 import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from threading import Thread
 
@@ -15,29 +18,34 @@ import numpy as np
 
 from nappingrl._build import kernel_folder
 from nappingrl.methods.auto import Auto
-from nappingrl.play.match import YOU, Match, MatchSpec, is_slow, method_names
+from nappingrl.play.match import YOU, Match, MatchSpec, is_slow, method_names, split_method
 from nappingrl.registry import methods
 
 N_STEPS = 800
 """Enough for an alarm, a plan, and episodes in the changed world."""
+COMPILING = "Compiling the kernels of {method} for {domain}, once on this machine (about a minute): {seconds:.0f} s …"
 
 
-def rehearse_once(spec: MatchSpec) -> None:
+def rehearse_once(spec: MatchSpec, tell: Callable[[str], None]) -> None:
     """Rehearse a match in a process of its own, unless that was done before on this machine.
 
-    Whatever goes wrong there goes wrong again in the match, which says why.
+    `tell` is told what takes so long, every second. Whatever goes wrong there goes wrong again in the match, which says
+    why.
     """
     folder = kernel_folder()
-    is_learning = spec.method != YOU and methods.get(spec.method).can_be_saved
+    is_learning = spec.method != YOU and methods.get(split_method(spec.method)[0]).can_be_saved
     if folder is None or not is_learning or is_slow(spec.domain):
         return
     mark = folder / re.sub(r"[^\w.-]", "_", f"rehearsed-{spec.domain}-{spec.method}")
     if mark.exists():
         return
     words = [sys.executable, "-m", __name__, spec.domain, spec.agent, spec.method]
-    silent = subprocess.DEVNULL
+    silent, begin = subprocess.DEVNULL, time.monotonic()
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=silent, stderr=silent) as process:
-        process.wait()
+        while process.poll() is None:
+            tell(COMPILING.format(method=spec.method, domain=spec.domain, seconds=time.monotonic() - begin))
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(1.0)
     mark.touch()
 
 

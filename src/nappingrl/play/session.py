@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from nappingrl.play import commands
 from nappingrl.play.choices import Choices
 from nappingrl.play.film import MAX_FILM_SECONDS, Recording
 from nappingrl.play.frames import Frames
-from nappingrl.play.match import YOU, Match, MatchSpec, default_method, method_names
+from nappingrl.play.match import YOU, Match, MatchSpec, default_method, method_names, split_method
 from nappingrl.play.rehearsal import rehearse_once
 from nappingrl.play.watched import WATCHED_DOMAIN, WatchedPane
 from nappingrl.play.world import World
@@ -28,9 +29,9 @@ FAST = 16.0
 class Session:
     """Everything behind one tab."""
 
-    def __init__(self, choices: Choices | None = None, rehearses: bool = False) -> None:
-        """`rehearses`: whether kernels are compiled in another process before a match begins."""
-        self.choices, self._rehearses = choices or Choices(), rehearses
+    def __init__(self, choices: Choices | None = None, tell: Callable[[str], None] | None = None) -> None:
+        """`tell`: compile kernels in another process before a match begins, and tell of it; None: compile them here."""
+        self.choices, self._tell = choices or Choices(), tell
         self.is_paused, self.speed = False, 1.0
         self.match: Match
         self.frames: Frames
@@ -97,8 +98,8 @@ class Session:
             offered = method_names(world, agent)
             method = self.choices.method if self.choices.method in offered else default_method(world, agent)
             spec = replace(spec, method=method)
-        if self._rehearses:
-            rehearse_once(spec)
+        if self._tell is not None:
+            rehearse_once(spec, self._tell)
         if self.choices.watch and self._watched is None:
             self._watched = WatchedPane(self.choices.watch)
         watched = self._watched if spec.domain == WATCHED_DOMAIN else None
@@ -116,14 +117,15 @@ class Session:
     def _save(self) -> dict[str, Any]:
         """The adapted agent as a file for NappingAgent.load."""
         spec, pane = self.match.spec, self.match.adapting
-        if spec.method == YOU or not methods.get(spec.method).can_be_saved:
+        method, options = split_method(spec.method)
+        if spec.method == YOU or not methods.get(method).can_be_saved:
             raise BadSpecError(f"method '{spec.method}' learns nothing that can be saved")
         model = spec.agent or self.match.world.default_agent
-        saved = NappingAgent(model, domain=spec.domain, method=spec.method, detector=pane.spec.detector)
+        saved = NappingAgent(model, domain=spec.domain, method=method, detector=pane.spec.detector, **options)
         saved.adaptation.restore(pane.adaptation.state())
         with tempfile.TemporaryDirectory() as folder:
             data = saved.save(Path(folder) / "agent.zip").read_bytes()
-        name = f"{spec.domain}-{spec.method}.zip"
+        name = f"{spec.domain}-{method}.zip"
         return {"kind": "file", "name": name, "data": data}
 
     def _film(self, format: str) -> dict[str, Any] | None:
@@ -136,9 +138,10 @@ class Session:
             return None
         recording, self.recording = self.recording, None
         if recording is not None and recording.close():
-            spec, data = self.match.spec, recording.path.read_bytes()
+            name = f"{self.match.spec.domain}-{split_method(self.match.spec.method)[0]}{recording.path.suffix}"
+            data = recording.path.read_bytes()
             recording.path.unlink()
-            return {"kind": "file", "name": f"{spec.domain}-{spec.method}{recording.path.suffix}", "data": data}
+            return {"kind": "file", "name": name, "data": data}
         return None
 
     # ------------------------------------------------------------------------------------------------- frames

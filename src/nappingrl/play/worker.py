@@ -15,7 +15,7 @@ from nappingrl.play.session import Session
 
 FRAME, FILE, OTHER = b"F", b"D", b"M"
 """First byte of a message: a frame, which the server passes on unread, a file to download, or anything else."""
-PREPARING = "Preparing: the agent plays in the unchanged world first (a minute on a new machine) …"
+PREPARING = "Preparing: the agent plays in the unchanged world, and what is new to this machine is compiled …"
 WRITING = "Writing the film …"
 MAX_UNSHOWN = 3
 """Frames that may be on their way to the tab; a hidden tab shows none, and the match waits."""
@@ -38,7 +38,7 @@ class _Worker:
     """A session with a clock."""
 
     def __init__(self, connection: Connection, choices: Choices) -> None:
-        self._connection, self._session = connection, Session(choices, rehearses=True)
+        self._connection, self._session = connection, Session(choices, self._note)
         self._n_unshown = 0
         self._next = time.monotonic()
         self._told: dict[str, Any] = {}
@@ -85,9 +85,9 @@ class _Worker:
             self._n_unshown = max(0, self._n_unshown - 1)
             return
         if isinstance(command, commands.Begin | commands.Method | commands.Restart):
-            self._say({"kind": "note", "text": PREPARING})
+            self._note(PREPARING)
         elif isinstance(command, commands.Film) and not command.format:
-            self._say({"kind": "note", "text": WRITING})
+            self._note(WRITING)
         try:
             if not self._has_begun and not isinstance(command, commands.Begin):
                 return
@@ -98,7 +98,7 @@ class _Worker:
         if answer is not None:
             self._say(answer)
         if isinstance(command, commands.Film):
-            self._say({"kind": "note", "text": ""})
+            self._note("")
         self._next = time.monotonic()
         if not isinstance(command, commands.Act):
             self._show()
@@ -121,6 +121,10 @@ class _Worker:
             worlds, at = list(map(match.describe_world, range(len(match.worlds)))), match.worlds.index(match.changes)
             said = {"words": worlds[at], "worlds": worlds, "at": at}
             self._say({"kind": "state", **state, **said, **session.frames.copies()})
+
+    def _note(self, text: str) -> None:
+        """What takes a while; empty: nothing does any more."""
+        self._say({"kind": "note", "text": text})
 
     def _say(self, message: dict[str, Any]) -> None:
         kind = FILE if message["kind"] == "file" else OTHER

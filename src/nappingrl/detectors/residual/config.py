@@ -43,7 +43,7 @@ class ResidualConfig:
     far_start: float = setting(3.0, "ranges outside that are far")
 
     # Recognition
-    max_contexts: int = setting(4, "contexts that are remembered", 1)
+    max_contexts: int = setting(24, "contexts that are remembered", 1)
     n_recognition_steps: int = setting(8, "latest steps by which a known context is recognised", 1)
     max_relative_surprise: float = setting(
         0.1, "a known context explains these steps with this share of the original world's surprise"

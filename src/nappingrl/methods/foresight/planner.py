@@ -59,11 +59,10 @@ class Planner:
     """What is known of one changed world, and the policy in force there."""
 
     def __init__(
-        self, agent: Agent, domain: DomainSpec, config: ForesightConfig, baseline: Transitions, random: Generator
+        self, agent: Agent, domain: DomainSpec, config: ForesightConfig, baseline: BaselineModel, random: Generator
     ) -> None:
-        self.agent, self.domain, self.config = agent, domain, config
+        self.agent, self.domain, self.config, self.baseline = agent, domain, config, baseline
         self.encoding = ActionEncoding(domain)
-        self.baseline = BaselineModel(baseline, domain, config)
         self.scale = self.baseline.half_range
         self.frozen = frozen_policy()
         self.policies: list[SimplePolicy] = []
@@ -259,9 +258,11 @@ class Planner:
         )  # fmt: skip
 
     @classmethod
-    def restored(cls, agent: Agent, domain: DomainSpec, config: ForesightConfig, state: PlannerState) -> "Planner":
-        """The planner with this state."""
-        planner = cls(agent, domain, config, state.baseline, state.random)
+    def restored(
+        cls, agent: Agent, domain: DomainSpec, config: ForesightConfig, baseline: BaselineModel, state: PlannerState
+    ) -> "Planner":
+        """The planner with this state; `baseline`: the model of its baseline."""
+        planner = cls(agent, domain, config, baseline, state.random)
         planner.frozen, *planner.policies = state.policies
         planner.chosen, planner.exploring = state.policies[state.chosen], state.exploring
         planner.scale, planner._errors = state.scale, state.errors

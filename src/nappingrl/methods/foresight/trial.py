@@ -147,7 +147,15 @@ class ForesightTrial:
 
     def _make_planner(self, baseline: Transitions) -> Planner:
         random = np.random.Generator(np.random.Philox(key=self.key ^ (self.context << 64)))
-        return Planner(self.agent, self.domain, self.config, baseline, random)
+        return Planner(self.agent, self.domain, self.config, self._model(baseline), random)
+
+    def _model(self, baseline: Transitions) -> BaselineModel:
+        """The model of these transitions: that of another context, where it was fitted to the same ones."""
+        planners = [planner for planner, _ in self._others.values() if planner is not None]
+        for model in (planner.baseline for planner in planners):
+            if all(map(np.array_equal, model.transitions, baseline)):
+                return model
+        return BaselineModel(baseline, self.domain, self.config)
 
     def _first_anomalous(self, transitions: Transitions, episode: int) -> int:
         """The first of the latest episodes that a model of the older ones does not explain; else this one.
@@ -233,8 +241,12 @@ class ForesightTrial:
         """Continue from this state."""
         self.key, self.context, self.probes, self.next_plan = state.key, state.context, state.probes, state.next_plan
         self._starts, self._original_returns, self._n_episodes = state.starts, state.original_returns, state.n_episodes
+        self._others = {}
+        for n, other in state.others.items():
+            self._others[n] = self._restored(other.planner), other.transitions
         self.planner = self._restored(state.planner)
-        self._others = {n: (self._restored(other.planner), other.transitions) for n, other in state.others.items()}
 
     def _restored(self, state: PlannerState | None) -> Planner | None:
-        return None if state is None else Planner.restored(self.agent, self.domain, self.config, state)
+        if state is None:
+            return None
+        return Planner.restored(self.agent, self.domain, self.config, self._model(state.baseline), state)

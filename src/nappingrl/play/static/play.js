@@ -84,7 +84,7 @@ function queue(frame) {
 }
 
 // A plan takes a moment; the first one on a new machine is compiled before.
-const BUSY = "Working … (the first time, parts are compiled: up to a minute)";
+const BUSY = "Working; what is new to this machine is compiled …";
 let latest = performance.now();
 setInterval(() => {
   const isSilent = performance.now() - latest > 2000 && socket?.readyState === WebSocket.OPEN;
@@ -205,6 +205,7 @@ let curtainTimer = 0;
 function curtain(text, milliseconds = 0) {
   clearTimeout(curtainTimer);
   put("curtain", text);
+  $("curtain").classList.toggle("busy", text.endsWith("…"));
   if (milliseconds) curtainTimer = setTimeout(() => put("curtain", ""), milliseconds);
 }
 

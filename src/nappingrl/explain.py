@@ -54,7 +54,8 @@ class ReadableRule:
         is_said = self.wanted in ("", AS_WANTED) or f"the agent wants {self.wanted}" in self.situation
         wanted = "" if is_said else f"wanted {self.wanted}, "
         shares = f"{self.coverage:.0%} of all, {self.purity:.0%} as said"
-        return f"{self.situation}: {wanted}{self.action}; {self.visits} visits{regions} ({shares})"
+        visits = f"{self.visits} visit{'s' * (self.visits != 1)}{regions}"
+        return f"{self.situation}: {wanted}{self.action}; {visits} ({shares})"
 
     @property
     def action(self) -> str:

@@ -1,9 +1,12 @@
 """Two panes in lock step: the same worlds, the same resets, and the episodes of `napping run`."""
 
 import shlex
+from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
+from gymnasium.envs.classic_control.cartpole import CartPoleEnv
 
 import nappingrl
 from nappingrl.cli import main
@@ -133,6 +136,22 @@ def test_an_environment_of_gymnasium_changes_within_an_episode_and_is_drawn() ->
     picture = match.frozen.sketch().picture
     assert picture is not None
     assert picture.shape == (500, 500, 3)
+
+
+class Windy(CartPoleEnv):
+    """Made without wind, it cannot be given some while it runs."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.has_wind, self.wind_power = False, 15.0
+
+
+def test_flags_of_an_environment_are_no_sliders() -> None:
+    gymnasium.register("Windy-v0", Windy, max_episode_steps=200)
+    names = {slider.name for slider in World("Windy-v0").sliders}
+    gymnasium.registry.pop("Windy-v0")
+    assert names >= {"wind_power", "gravity"}
+    assert "has_wind" not in names
 
 
 def test_worlds_are_remembered_only_where_an_episode_ended() -> None:

@@ -26,7 +26,6 @@ class Scale:
     def __init__(self, slider: Mapping[str, Any]) -> None:
         self.low, self.high = float(slider["low"]), float(slider["high"])
         self._is_log = slider["is_log"]
-        self._is_whole = slider["is_whole"]
 
     def position(self, value: float) -> int:
         """Where a value is."""
@@ -45,7 +44,7 @@ class Scale:
             found = self.low * (self.high / self.low) ** share
         else:
             found = self.low + share * (self.high - self.low)
-        return float(round(found)) if self._is_whole else float(f"{found:.3g}")
+        return float(f"{found:.3g}")
 
 
 class SliderRow:

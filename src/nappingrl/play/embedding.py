@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 MAX_SITES = 400
 """Sites that are shown; the most visited ones."""
+N_STATES = 100
+"""States from which the plane is found."""
 
 
 class EmbeddingMap:
@@ -20,8 +22,10 @@ class EmbeddingMap:
     def __init__(self, match: "Match") -> None:
         self._agent = match.agent
         self._plane: NDArray[np.float64] | None = None
-        self._states: list[NDArray[np.float32]] = []
+        self._states = list(match.states_before)
         self._mean: NDArray[np.float64] = np.zeros(0)
+        if len(self._states) >= N_STATES and len(self._states[0]) > 1:
+            self._fit()
 
     def point(self, pane: Pane) -> list[float] | None:
         """Where the present state is; None until enough states were met, or where there is no embedding."""
@@ -30,7 +34,7 @@ class EmbeddingMap:
         state = pane.wanted.model_states[0]
         if self._plane is None:
             self._states.append(state.copy())
-            if len(self._states) == 100:
+            if len(self._states) >= N_STATES:
                 self._fit()
             return None
         return [round(float(x), 3) for x in (state - self._mean) @ self._plane]

@@ -187,7 +187,7 @@ class Frames:
             "world": match.describe_world(match.worlds.index(match.changes)),
             "state": status.state,
             "status": status.detector,
-            "acting": status.acting,
+            "acting": title_of(status.acting) if status.acting else "",
             "rule": status.rule,
             "why": status.why,
             "rules": self._rules,

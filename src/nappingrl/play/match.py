@@ -1,9 +1,12 @@
 """A match: the frozen agent and the same agent with a method, in lock step in the same world."""
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nappingrl.adaptation import ENDLESS_OPTIONS, AdaptationSpec
 from nappingrl.agents import load as load_agent
@@ -28,6 +31,7 @@ REEL_FRAMES = 25
 """Pictures a second of a step that takes long."""
 ORACLE_DELAY = 50
 """Steps for which a world must last before the oracle plans for it: a slider passes many worlds on its way."""
+MAX_STATES = 500
 MAX_WORLDS = 24
 """Worlds that are remembered for coming back."""
 
@@ -98,8 +102,12 @@ class Match:
         self.titles: dict[int, str] = {}
         """What drawn novelties are called, by number of their world."""
         self.n_ticks = self._changed_at = 0
+        self.states_before: deque[NDArray[np.float32]] = deque(maxlen=MAX_STATES)
+        """The latest model states before the match."""
         while self.adapting.episode < 0:
             self.adapting.step()
+            if self.adapting.wanted is not None:
+                self.states_before.append(self.adapting.wanted.model_states[0])
         self.adapting.alarms.clear()
         for pane in self.panes:
             pane.keep_reels()
@@ -235,7 +243,7 @@ def title_of(method: str) -> str:
     return ", ".join([str(methods.entry(name).title), *(f"rule {rule}" for rule in options.values())])
 
 
-def split_method(method: str) -> tuple[str, dict[str, str]]:
+def split_method(method: str) -> tuple[str, dict[str, Any]]:
     """The registered method and its options: "napping/text" is NAPPING with the rule "text"."""
     name, _, rule = method.partition("/")
     return name, {"rule": rule} if rule else {}

@@ -21,6 +21,8 @@ from nappingrl.methods.auto import Auto
 from nappingrl.play.match import YOU, Match, MatchSpec, is_slow, method_names, split_method
 from nappingrl.registry import methods
 
+N_BEFORE = 6
+"""Episodes in the unchanged world: enough for every detector."""
 N_STEPS = 800
 """Enough for an alarm, a plan, and episodes in the changed world."""
 COMPILING = "Compiling the kernels of {method} for {domain}, once on this machine (about a minute): {seconds:.0f} s …"
@@ -74,4 +76,4 @@ def _end_with_parent() -> None:
 if __name__ == "__main__":
     Thread(target=_end_with_parent, daemon=True).start()
     domain, agent, method = sys.argv[1:]
-    rehearse(MatchSpec(domain, agent, method))
+    rehearse(MatchSpec(domain, agent, method, n_before=N_BEFORE))

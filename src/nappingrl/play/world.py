@@ -42,7 +42,6 @@ class Slider:
     paper: tuple[float, float] | None
     """The range of the domain's novelties; None: none of them changes it."""
     is_log: bool
-    is_whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +107,7 @@ class World:
             low, high = _widened(*paper) if paper else _guess_range(float(trained))
             low, high = min(low, float(trained)), max(high, float(trained))
             is_log = low > 0 and high / low >= LOG_RATIO
-            is_flag = isinstance(self.plain.constants.get(name), bool)
-            if is_flag:
-                low, high, is_log = 0.0, 1.0, False
-            sliders.append(Slider(name, float(trained), low, high, paper, is_log, is_flag))
+            sliders.append(Slider(name, float(trained), low, high, paper, is_log))
         return sliders
 
     def check(self, changes: Mapping[str, float]) -> dict[str, float]:
@@ -163,15 +159,21 @@ class World:
 
 
 def _with_constants(domain: DomainSpec) -> DomainSpec:
-    """An environment of gymnasium with all its constants as parameters, and pictures."""
+    """An environment of gymnasium with all its constants as parameters, and pictures.
+
+    Without its flags: they choose between worlds when an environment is made, and break one that runs.
+    """
     if domain.simulator is not GymnasiumDomain:
         return domain
-    constants = {name: float(value) for name, value in domain.constants.items() if isfinite(float(value))}
+    numbers = {name: value for name, value in domain.constants.items() if not isinstance(value, bool)}
+    constants = {name: float(value) for name, value in numbers.items() if isfinite(float(value))}
     return replace(domain, parameters=constants, simulator=DrawnGymnasiumDomain)
 
 
 def _widened(low: float, high: float) -> tuple[float, float]:
-    """A little more than the paper's range, so that it can be seen."""
+    """A little more than the paper's range, so that it can be seen; a single value (full strength) is the end."""
+    if low == high:
+        return low, high
     if low > 0:
         return low / 1.5, high * 1.5
     room = 0.15 * (high - low)

@@ -15,7 +15,7 @@ def describe(trial: FactsTrial) -> str:
     about = "observations"
     if isinstance(trial.world, TimedWorld):
         about = ", ".join([*(spec.observation_labels[i] for i in trial.world.varying), "the step of the episode"])
-    known = f"plans over {facts.n} facts about {about}: {n_good} good endings, {n_bad} bad ones"
+    known = f"plans over {facts.n} facts about {about}: {n_good} good ending{'s' * (n_good != 1)}, {n_bad} bad"
     names = spec.action_labels
     changed = [f"{names[a]} acts as {names[b]}" for a, b in enumerate(trial.world.meanings.acts_as) if b not in (-1, a)]
     return "; ".join([known, *changed])

@@ -36,6 +36,14 @@ function dashed(pen, x0, x1, y, name) {
   pen.setLineDash([]);
 }
 
+// The part of a range in which values lie, at least a quarter of it: differences are to be seen.
+function within([low, high], values) {
+  if (!values.length) return [low, high];
+  const [least, most] = [Math.min(...values), Math.max(...values)];
+  const room = Math.max(0.1 * (most - least), (high - low) / 8 - (most - least) / 2);
+  return [Math.max(low, least - room), Math.min(high, most + room)];
+}
+
 // Returns over time, so that both panes share the axis although their episodes differ in length.
 // `changes`: steps at which the world changed.
 export function drawReturns(canvas, series, range, oracle, changes) {
@@ -44,7 +52,7 @@ export function drawReturns(canvas, series, range, oracle, changes) {
   const first = series[1].length > EPISODES ? series[1].at(-EPISODES)[3] : 0;
   const shown = series.map((s) => s.filter((e) => e[3] >= first));
   const values = [...shown.flat().map((e) => e[1]), ...(oracle === null ? [] : [oracle])];
-  const [low, high] = range || [Math.min(0, ...values), Math.max(1, ...values)];
+  const [low, high] = range ? within(range, values) : [Math.min(0, ...values), Math.max(1, ...values)];
   const box = axes(pen, width, height, low, high, short);
   const x = (tick) => box.left + 4 + ((box.right - box.left - 8) * (tick - first)) / Math.max(20, last - first);
   pen.fillStyle = colour("alert");
@@ -72,7 +80,8 @@ export function drawReturns(canvas, series, range, oracle, changes) {
   pen.fillText(short(last), box.right, height - 6);
 }
 
-export function drawGauge(canvas, values, limits) {
+// `excuse`: why there is nothing to show, if there is not.
+export function drawGauge(canvas, values, limits, excuse) {
   const { pen, width, height } = prepare(canvas);
   const [, low, high] = limits || ["", null, null];
   const isShare = high === 1;
@@ -84,7 +93,7 @@ export function drawGauge(canvas, values, limits) {
   if (!Number.isFinite(top) || !Number.isFinite(least)) {
     pen.fillStyle = colour("muted");
     pen.font = "12px system-ui, sans-serif";
-    pen.fillText("nothing to judge yet", 10, height / 2);
+    pen.fillText(excuse, 10, height / 2);
     return;
   }
   const room = 0.06 * (top - least || 1);
@@ -106,6 +115,13 @@ export function drawGauge(canvas, values, limits) {
   });
   pen.stroke();
   pen.fillStyle = colour("alert");
+  pen.strokeStyle = colour("card");
+  pen.lineWidth = 4;
+  pen.textAlign = "right";
+  for (const mark of marks) {
+    pen.strokeText("threshold", box.right, box.y(mark) + 9);
+    pen.fillText("threshold", box.right, box.y(mark) + 9);
+  }
   values.forEach((v, i) => {
     if (!v.alarm) return;
     pen.beginPath();

@@ -65,6 +65,11 @@ function begin(about) {
     const chips = about.actions.length > MAX_CHIPS ? [""] : about.actions;
     $(`${name}-actions`).replaceChildren(...chips.map((action) => Object.assign(document.createElement("span"), { textContent: action })));
   }
+  $("actions").replaceChildren(...(about.actions.length > MAX_CHIPS ? [] : about.actions).map((action, i) => {
+    const key = Object.assign(document.createElement("span"), { textContent: action });
+    key.style.setProperty("--key", `var(--a${i % 7})`);
+    return key;
+  }));
   document.querySelector("#pane-adapting h2").textContent = { you: "You", oracle: "Oracle", frozen: "Frozen as well" }[about.method] ?? `With ${about.methods[about.method]}`;
   put("detector", about.detector);
   document.activeElement?.blur(); // keys are for the match again
@@ -139,7 +144,7 @@ function drawPane(name, pane, shapes) {
   else paint($(name), shapes, state.about.size, name === "adapting" ? state.imagined.poses : []);
   if (name === "frozen") document.querySelector("#pane-frozen h2").textContent = pane.note === undefined ? "Frozen agent" : "Connected agent";
   if (pane.note !== undefined) put(`${name}-number`, pane.note);
-  else $(`${name}-number`).innerHTML = `episode ${pane.episode} · step ${pane.step} · return <b>${pane.total ?? 0}</b>`;
+  else $(`${name}-number`).innerHTML = `episode ${pane.episode} · step ${pane.step} · return <b>${+(pane.total ?? 0).toFixed(1)}</b>`;
   if (typeof pane.does !== "number") return;
   if (state.about.actions.length > MAX_CHIPS) {
     const chip = $(`${name}-actions`).firstChild;
@@ -157,7 +162,7 @@ const steps = (n) => `${n} step${n === 1 ? "" : "s"}`;
 // The first causes of an alarm; there may be one for each observation.
 function brief(why) {
   const causes = why.split(" and ");
-  return causes.length > 4 ? `${causes.slice(0, 3).join(", ")} and ${causes.length - 3} more` : why;
+  return causes.length > 3 ? `${causes.slice(0, 3).join(", ")} and ${causes.length - 3} more` : why;
 }
 
 function facts(facts) {
@@ -172,13 +177,15 @@ function facts(facts) {
   state.facts = facts;
   put("oracle", facts.oracle === null ? "" : `oracle ${facts.oracle}`);
   const noticed = facts.alarm && facts.context > 0;
-  put("alarm", noticed ? `Noticed after ${steps(facts.alarm.after)}${facts.alarm.why ? `: ${brief(facts.alarm.why)}` : ""}` : state.limits && !facts.status.startsWith("the detector") ? `Watching: ${state.limits[0]}` : facts.status);
+  put("alarm", noticed ? `${about.detector === "given" ? "Told" : "Noticed"} after ${steps(facts.alarm.after)}${facts.alarm.why ? `: ${brief(facts.alarm.why)}` : ""}` : state.limits && !facts.status.startsWith("the detector") ? `Watching: ${state.limits[0]}` : facts.status);
   $("alarm").classList.toggle("on", Boolean(noticed));
-  put("acting", about.method === "you" ? (about.domain === "angrybirds" ? "You act: drag the bird back with the mouse and let go." : "You act: arrow keys.") : facts.acting ? `In force: ${about.methods[facts.acting] || facts.acting}` : facts.why ? `The frozen agent acts: ${facts.why}` : "The trained agent acts as it was trained.");
+  put("acting", about.method === "you" ? (about.domain === "angrybirds" ? "You act: drag the bird back with the mouse and let go." : "You act: arrow keys.") : facts.acting ? `In force: ${facts.acting}` : facts.why ? `The frozen agent acts: ${facts.why}` : "The trained agent acts as it was trained.");
   put("rule", facts.rule || facts.rules.join("\n"));
   $("rule").classList.toggle("many", !facts.rule && facts.rules.length > 0);
   $("rule").classList.toggle("long", facts.rule.length > LONG_RULE);
   const share = state.overrides.reduce((a, b) => a + b, 0) / Math.max(1, state.overrides.length);
+  document.querySelector(".ruling").classList.toggle("overrides", share > 0 && about.method !== "you");
+  $("actions").hidden = !facts.map.length;
   const pane = frame.panes[1];
   const [wanted, does] = pane.words ?? [about.actions[pane.wanted], about.actions[pane.does]];
   put("imagined", state.imagined.said);
@@ -190,7 +197,8 @@ function facts(facts) {
 
 function charts() {
   drawReturns($("returns"), state.returns, state.about.range, state.facts?.oracle ?? null, state.changedAt);
-  drawGauge($("gauge"), state.gauge, state.limits);
+  const excuse = state.about.detector === "given" ? "it is told of changes, and measures nothing" : "nothing to judge yet";
+  drawGauge($("gauge"), state.gauge, state.limits, excuse);
   drawMap($("map"), state.facts?.map ?? [], state.trail, state.isMapNew);
   state.isMapNew = false;
 }

@@ -108,3 +108,20 @@ def test_a_restored_trial_plans_identically() -> None:
     assert other.policy is not None
     np.testing.assert_array_equal(other.policy.weights, trial.policy.weights)
     assert other.policy.expected == trial.policy.expected
+
+
+def test_contexts_share_the_model_of_the_original_world() -> None:
+    """One each would hold most of what is remembered of a context."""
+    trial = make_trial()
+    models = []
+    for context in (1, 2, 3):
+        enter(trial, context)
+        assert trial.planner is not None
+        models.append(trial.planner.baseline)
+        trial.enter(0, ORIGINAL.see(50, seed=context), NOW + context, is_between_episodes=True)
+    assert models[0] is models[1] is models[2]
+    restored = make_trial()
+    restored.restore(trial.state())
+    planners = [planner for planner, _ in restored._others.values() if planner is not None]
+    assert len(planners) == 3
+    assert len({id(planner.baseline) for planner in planners}) == 1

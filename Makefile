@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo play test test-all test-loaded attack bench lint docs clean
+.PHONY: demo play test test-all test-loaded attack package bench lint docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -13,6 +13,7 @@ help:
 	@echo "make test-all  the same, with the slow tests and the attack"
 	@echo "make test-loaded  the tests beside eight busy processes"
 	@echo "make attack    kills, mutated files, hostile frames, poisoned numbers (15 minutes)"
+	@echo "make package   wheel and sdist, tried in new environments without extras (minutes)"
 	@echo "make bench     the engine compared with the loop a user would write"
 	@echo "make lint      linters, types and import rules only"
 	@echo "make docs      build the documentation into site/"
@@ -53,6 +54,9 @@ test-loaded: $(READY)
 
 attack: $(READY)
 	$(BIN)/python -m tests.attack
+
+package: $(READY)
+	$(BIN)/python tests/fresh_install.py
 
 bench: $(READY)
 	$(BIN)/napping bench

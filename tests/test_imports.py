@@ -7,7 +7,7 @@ import pytest
 
 import nappingrl
 
-HEAVY = ("torch", "matplotlib", "polars", "stable_baselines3", "numba", "pygame", "tyro", "ray")
+HEAVY = ("torch", "matplotlib", "polars", "stable_baselines3", "numba", "pygame", "tyro", "ray", "scipy.stats")
 
 
 def loaded_after(code: str) -> set[str]:
@@ -32,7 +32,7 @@ def test_the_command_line_starts_without_torch_and_matplotlib() -> None:
 
 def test_running_trials_needs_no_torch() -> None:
     code = "import nappingrl; nappingrl.run, nappingrl.NappingAgent, nappingrl.Method"
-    assert loaded_after(code).isdisjoint({"torch", "matplotlib", "stable_baselines3", "pygame", "ray"})
+    assert loaded_after(code).isdisjoint({"torch", "matplotlib", "stable_baselines3", "pygame", "ray", "scipy.stats"})
 
 
 PUBLIC = {

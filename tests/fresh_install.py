@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -42,22 +43,27 @@ def run(*words: str | Path, folder: Path, check: bool = True) -> subprocess.Comp
     )
 
 
-def new_environment(folder: Path, *requirements: str | Path) -> Path:
-    """The programs of a new environment with these packages."""
+def new_environment(folder: Path, *requirements: str | Path) -> tuple[Path, float]:
+    """The programs of a new environment with these packages, and the megabytes that they take."""
     run(sys.executable, "-m", "venv", folder / "venv", folder=folder)
+    before = megabytes(folder)
     run(folder / "venv/bin/pip", "install", "--quiet", *requirements, folder=folder)
-    return folder / "venv" / "bin"
+    return folder / "venv" / "bin", megabytes(folder) - before
 
 
-def try_out(package: Path, folder: Path) -> None:
+def megabytes(folder: Path) -> float:
+    """The size of all files."""
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file() and not file.is_symlink()) / 1e6
+
+
+def try_out(package: Path, folder: Path, works: Sequence[str], needs_an_extra: Sequence[str]) -> None:
     """Install a package in a new environment, and try what works without extras and what does not."""
-    programs = new_environment(folder, package)
-    size = sum(file.stat().st_size for file in (folder / "venv").rglob("*") if file.is_file() and not file.is_symlink())
-    print(f"{package.name}: {size / 1e6:.0f} MB installed")
-    assert size < MAX_MEGABYTES * 1e6
-    for command in WORKS:
+    programs, size = new_environment(folder, package)
+    print(f"{package.name}: {size:.0f} MB installed")
+    assert size < MAX_MEGABYTES
+    for command in works:
         run(programs / "napping", *shlex.split(command), folder=folder)
-    for command in NEEDS_AN_EXTRA:
+    for command in needs_an_extra:
         done = run(programs / "napping", *shlex.split(command), folder=folder, check=False)
         print(done.stderr, end="")
         assert (done.returncode, done.stderr.count("\n")) == (2, 1), command
@@ -70,11 +76,11 @@ def main() -> None:
         folder = Path(name)
         for part in ("build", "wheel", "sdist"):
             (folder / part).mkdir()
-        programs = new_environment(folder / "build", "build", "hatchling")
+        programs, _ = new_environment(folder / "build", "build", "hatchling")
         run(programs / "python", "-m", "build", "--no-isolation", "-o", folder, ROOT, folder=folder)
-        for part, pattern in (("wheel", "*.whl"), ("sdist", "*.tar.gz")):
-            (package,) = folder.glob(pattern)
-            try_out(package, folder / part)
+        (wheel,), (sdist,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
+        try_out(wheel, folder / "wheel", WORKS, NEEDS_AN_EXTRA)
+        try_out(sdist, folder / "sdist", WORKS[:2], ())
 
 
 if __name__ == "__main__":

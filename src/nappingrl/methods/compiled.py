@@ -27,7 +27,8 @@ class CompiledMethod:
     """has_room(view, row) -> whether `learn` has the space it may need; otherwise `reserve` is called first."""
     view: Callable[[], Any]
     """Arrays and settings as a tuple, valid until `reserve` or `on_created`."""
-    reserve: Callable[[Rows], None]
+    reserve: Callable[[Rows, int], None]
+    """reserve(rows, n): make space for about n new regions in each of these trials, for one at least."""
     on_created: Callable[[int], None]
     """Told the number of regions that `learn` created."""
     learns: bool = True
@@ -58,5 +59,5 @@ def _always_room(view: tuple[int], row: int) -> bool:
 def as_agent() -> CompiledMethod:
     """Acts as the frozen agent wants and never learns."""
     return CompiledMethod(
-        _act_as_agent, _learn_nothing, _always_room, lambda: (0,), lambda _: None, lambda _: None, learns=False
+        _act_as_agent, _learn_nothing, _always_room, lambda: (0,), lambda *_: None, lambda _: None, learns=False
     )

@@ -24,6 +24,8 @@ TERMINATED, TRUNCATED, FULL, DROPPED = 1, 2, 3, 4
 """Why the kernel stopped playing a trial. FULL: its method has no more space. DROPPED: a step was not fit to learn
 from, which the engine's ticks know how to handle."""
 
+_RESERVED = 128
+"""New regions of a trial for which there is space when the kernel begins; it stops where a trial needs more."""
 
 Space = tuple[Floats, Floats, bool]  # centre and scale of observations, and whether points are such observations
 
@@ -69,7 +71,7 @@ class EpisodeKernel:
         stopped = np.zeros(len(lengths), np.int64)
         waiting = rows
         while len(waiting):
-            method.reserve(waiting[learns[waiting]])
+            method.reserve(waiting[learns[waiting]], _RESERVED)
             n_created = self._play(
                 self._domain.arrays, self._network, self._space, method.view(), adaptation.filter.arrays, self._lanes,
                 waiting, learns, lengths, adaptation.returns, self._horizon, stopped,

@@ -174,3 +174,19 @@ def test_search_distinguishes_adjacent_floats() -> None:
         assert regions[0] == (t - 1 if t < n_sites else t - n_sites)  # of equal points, the first
         principles.update(as_rows([0]), site[None], as_rows([0]), actions, regions, np.array([-1.0 - t]), 0.0, 1.0)
     assert principles.n_regions.tolist() == [2 * n_sites]
+
+
+def test_search_beyond_the_range_of_float32() -> None:
+    """Squared distances are infinite or NaN there: of equally far sites the first counts, and NaN has no nearest."""
+    n_sites, dim = 150, 12
+    principles = Principles(1, 2, dim)
+    row = as_rows([0])
+    principles.start(row, as_keys([1]))
+    points = as_states([[1e25 * (t + 1)] * dim for t in range(n_sites)])
+    for t in range(n_sites):
+        wanted = as_rows([t % 2])
+        principles.update(row, points[t : t + 1], wanted, wanted, as_rows([-1]), np.array([-1.0]), 0.0, 1.0)
+    queries = {float(points[70, 0]): 70, 4e27: 0, float("nan"): -1}
+    for value, expected in queries.items():
+        query = np.full((1, dim), value, np.float32)
+        assert principles.select(row, query, as_rows([0]))[1].tolist() == [expected]

@@ -97,9 +97,9 @@ class PrincipleStore:
         self._sites.clear(rows)
         self.n_open[rows] = 0
 
-    def reserve(self, rows: Rows) -> None:
-        """Reserve space for one more principle in each of these trials."""
-        self._sites.reserve(rows)
+    def reserve(self, rows: Rows, n_more: int = 1) -> None:
+        """Reserve space for more principles in each of these trials."""
+        self._sites.reserve(rows, n_more)
         self._resize()
 
     def maybe_refit_index(self, n_created: int) -> None:

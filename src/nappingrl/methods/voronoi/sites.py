@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl._build import kernel
-from nappingrl.methods.voronoi.nearest import PAGE, PROJECTION, RELATIVE_ROUNDING, SiteArrays, has_room
+from nappingrl.methods.voronoi.nearest import BLOCK, BOX, PAGE, PROJECTION, RELATIVE_ROUNDING, SiteArrays, has_room
 from nappingrl.types import Rows
 
 _REFIT_AT = (256, 2048, 16384)
 """Numbers of sites at which the directions of the projections are fitted; after the last they are good enough."""
 _FIT_SAMPLE = 2048
 _PAGE_ARRAYS = ("site", "wanted")
-_LEAF_ARRAYS = ("projection", "member", "filled", "box")
+_LEAF_ARRAYS = ("projection", "member", "filled")
 
 
 class _PagePool:
@@ -67,13 +67,13 @@ class Sites:
             projection=np.zeros((leaves, PROJECTION, PAGE), np.float32),
             member=np.zeros((leaves, PAGE), np.int64),
             filled=np.zeros(leaves, np.int64),
-            box=np.zeros((leaves, 2, PROJECTION), np.float32),
+            box=np.zeros((n, 2, BOX, BLOCK), np.float32),
             directions=np.eye(PROJECTION, dim, dtype=np.float32),
             pages_owned=self._pages.n_owned,
             leaves_owned=self._leaves.n_owned,
             projected=np.zeros(PROJECTION, np.float32),
-            bounds=np.zeros(PAGE, np.float32),
-            box_bounds=np.zeros(self._leaves.table.shape[1], np.float32),
+            bounds=np.zeros(PAGE, np.uint32),
+            box_bounds=np.zeros(BLOCK, np.uint32),
         )
 
     @property
@@ -88,15 +88,16 @@ class Sites:
         for array in (self.arrays.n_sites, self.arrays.n_leaves, self.arrays.max_norm):
             array[rows] = 0
 
-    def reserve(self, rows: Rows) -> None:
-        """Reserve space for one more site, and for splitting one more leaf, in each of these trials."""
-        n_sites, n_leaves = self.arrays.n_sites, self.arrays.n_leaves
-        if not _is_any_full(self.arrays, rows):
+    def reserve(self, rows: Rows, n_more: int = 1) -> None:
+        """Reserve space for more sites in each of these trials, and for splitting one leaf per page of them, or one."""
+        if n_more == 1 and not _is_any_full(self.arrays, rows):
             return
-        for row in rows[n_sites[rows] == self._pages.n_owned[rows] * PAGE]:
-            self._pages.take(row)
-        for row in rows[n_leaves[rows] == self._leaves.n_owned[rows]]:
-            self._leaves.take(row)
+        n_pages = -(-(self.arrays.n_sites + n_more) // PAGE)
+        n_leaves = self.arrays.n_leaves + 1 + n_more // PAGE
+        for pool, n_needed in ((self._pages, n_pages), (self._leaves, n_leaves)):
+            for row in rows[pool.n_owned[rows] < n_needed[rows]].tolist():
+                while pool.n_owned[row] < n_needed[row]:
+                    pool.take(row)
         self._resize()
 
     def maybe_refit_index(self, n_created: int) -> None:
@@ -137,7 +138,10 @@ class Sites:
     def _resize(self) -> None:
         """Enlarge the arrays to the size of their pools."""
         larger: dict[str, NDArray[Any]] = {"pages": self._pages.table, "leaves": self._leaves.table}
-        larger["box_bounds"] = resized_to(self.arrays.box_bounds, self._leaves.table.shape[1])
+        box, width = self.arrays.box, self._leaves.table.shape[1]
+        if box.shape[3] < width:  # 4, 8, 16...: from BLOCK on, a multiple of it
+            larger["box"] = np.concatenate([box, np.zeros((*box.shape[:3], width - box.shape[3]), np.float32)], axis=3)
+            larger["box_bounds"] = np.zeros(width, np.uint32)
         for names, pool in ((_PAGE_ARRAYS, self._pages), (_LEAF_ARRAYS, self._leaves)):
             larger |= {name: resized_to(getattr(self.arrays, name), pool.size) for name in names}
         self.arrays = self.arrays._replace(**larger)
@@ -157,7 +161,7 @@ class Sites:
         sample = points[:: -(-len(points) // _FIT_SAMPLE)]
         centred = sample - sample.mean(axis=0)
         _, directions = np.linalg.eigh(centred.T @ centred)  # in order of increasing variance
-        leading = np.ascontiguousarray(directions[:, -PROJECTION:].T, np.float32)
+        leading = np.ascontiguousarray(directions.T[: -PROJECTION - 1 : -1], np.float32)
         self.arrays = self.arrays._replace(directions=leading)
         for row in rows:
             self._rebuild_index(row)
@@ -172,7 +176,7 @@ class Sites:
             if len(members) < PAGE:
                 leaves.append(members)
                 continue
-            side = np.ptp(projected[members], axis=0).argmax()
+            side = np.ptp(projected[members, :BOX], axis=0).argmax()
             members = members[np.argsort(projected[members, side], kind="stable")]
             groups += [members[: len(members) // 2], members[len(members) // 2 :]]
         while self._leaves.n_owned[row] < len(leaves):
@@ -180,11 +184,12 @@ class Sites:
         self._resize()
         arrays = self.arrays
         arrays.n_leaves[row] = len(leaves)
-        for leaf, members in zip(arrays.leaves[row], leaves, strict=False):
+        for k, (leaf, members) in enumerate(zip(arrays.leaves[row], leaves, strict=False)):
             arrays.filled[leaf] = len(members)
             arrays.member[leaf, : len(members)] = members
             arrays.projection[leaf, :, : len(members)] = projected[members].T
-            arrays.box[leaf] = projected[members].min(axis=0), projected[members].max(axis=0)
+            boxed = projected[members, :BOX]
+            arrays.box[row, :, :, k] = boxed.min(axis=0), boxed.max(axis=0)
 
 
 def resized_to(array: NDArray[Any], length: int) -> NDArray[Any]:

@@ -11,8 +11,8 @@ from nappingrl.errors import check_name
 
 OVERVIEW = ("domains", "methods", "detectors")
 MORE = """One domain or method with all it has:   napping list cartpole
-Everything of a kind:                   napping list KIND
-  with KIND one of {kinds}
+Everything of a kind:                   napping list detectors
+  {kinds}
 Any gymnasium environment:              napping run --env ID --agent PATH.zip"""
 
 
@@ -43,7 +43,7 @@ class List:
         for kind in OVERVIEW if not self.what else (self.what,) if self.what in KINDS else ():
             print_entries(f"{kind}: {KINDS[kind]}", list_kind(kind))
         if not self.what:
-            print(MORE.format(kinds=", ".join(KINDS)))
+            print(MORE.format(kinds=" ".join(KINDS)))
         elif self.what not in KINDS:
             names = {name for named in names_by_kind().values() for name in named}
             check_name("name", self.what, [*KINDS, *names])

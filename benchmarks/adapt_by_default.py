@@ -6,10 +6,12 @@ The agents are those of benchmarks/agents, trained by the commands in benchmarks
 the same draws. `before`: the last ten episodes before the change; `recovered`: how much of the way from the frozen
 agent back to that the last ten episodes of a method go; `harm`: the mean over all episodes after the change minus that
 of the frozen agent, with a 95 % bootstrap interval over trials, in percent of the range between random actions and the
-trained agent. Finished runs are read from --out, not repeated.
+trained agent. The group `facts` shows shares of successful episodes instead; MiniGrid needs `pip install minigrid`.
+Finished runs are read from --out, not repeated.
 """
 
 import argparse
+import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +29,7 @@ from nappingrl.trials.spec import RunSpec
 from nappingrl.trials.workers import default_workers
 
 METHODS = ("frozen", "napping", "finetune", "auto")
+GROUPS = ("action", "sensor", "harmless", "physics", "facts", "none")
 N_RANDOM_EPISODES = 20
 AGENTS = Path(__file__).parent / "agents"
 
@@ -41,6 +44,10 @@ class Case:
     agent: str
     novelty: str
     protocol: str = "40+40"
+    most_trials: int = 1000
+    """At most, where episodes are long."""
+    longest: int = 0
+    """Episodes that succeed are shorter than this; 0: they have a return above 0."""
 
 
 def _lander(group: str, name: str, novelty: str, agent: str = "lander-ppo") -> Case:
@@ -67,6 +74,9 @@ ENVS = {
 }  # fmt: skip
 """The environment of each agent."""
 
+LAKE = "grid_worlds:DryLake-v0"
+MINIGRID = "minigrid:MiniGrid-Empty-5x5-v0+minigrid-image+flatten"
+
 CASES = (
     _cartpole("action", "reversed", "action-remap=1,0"),
     Case("action", "MountainCarContinuous reversed", "MountainCarContinuous-v0", "mcc-sac", "action-scale=-1"),
@@ -76,7 +86,7 @@ CASES = (
     _lander("action", "swap", "action-remap=0,3,2,1"),
     _continuous_lander("action", "one dimension", "action-scale[1]=-1"),
     _continuous_lander("action", "both dimensions", "action-scale=-1"),
-    Case("action", "BipedalWalker one joint", "BipedalWalker-v3", "walker-ppo", "action-scale[0]=-1", "30+25"),
+    Case("action", "BipedalWalker one joint", "BipedalWalker-v3", "walker-ppo", "action-scale[0]=-1", "30+25", 4),
     _cartpole("sensor", "angular velocity shifted", "obs-shift[3]=1"),
     _cartpole("sensor", "angle negated", "obs-scale[2]=-1"),
     _cartpole("sensor", "velocity and angle swapped", "obs-remap=0,2,1,3"),
@@ -88,6 +98,12 @@ CASES = (
     _acrobot("harmless", "mass", "LINK_MASS_1=2.0"),
     _acrobot("harmless", "length", "LINK_LENGTH_1=1.5"),
     _acrobot("harmless", "torque", "AVAIL_TORQUE=-0.5,0,0.5"),
+    Case("physics", "Pendulum g = 15, SAC", "Pendulum-v1", "pendulum-sac", "g=15"),
+    Case("physics", "Pendulum g = 15, PPO", "Pendulum-v1", "pendulum-ppo", "g=15"),
+    Case("facts", "FrozenLake remap", LAKE, "lake-ppo", "action-remap"),
+    Case("facts", "FrozenLake, other map", LAKE, "lake-ppo", "other-env=grid_worlds:DryLakeOther-v0"),
+    Case("facts", "Taxi remap", "Taxi-v4", "taxi-dqn", "action-remap", longest=200),
+    Case("facts", "MiniGrid remap", MINIGRID, "grid-ppo", "action-remap"),
     *(Case("none", agent, env, agent, "none") for agent, env in ENVS.items()),
 )
 
@@ -98,11 +114,12 @@ def rows_of(case: Case, method: str, arguments: argparse.Namespace) -> pl.DataFr
     name, *options = method.split()
     chosen = dict(option.split("=", 1) for option in options)
     detector = chosen.pop("detector", "")
+    trials = min(arguments.trials, case.most_trials)
     spec = RunSpec(
-        case.env, str(arguments.agents / f"{case.agent}.zip"), name, case.novelty, arguments.trials, arguments.seed,
+        case.env, str(arguments.agents / f"{case.agent}.zip"), name, case.novelty, trials, arguments.seed,
         protocol=case.protocol, options=chosen, detector=detector,
     ).complete()  # fmt: skip
-    place = arguments.out / f"{case.name}-{case.agent}-{method}-{arguments.seed}-{arguments.trials}".replace(" ", "-")
+    place = arguments.out / f"{case.name}-{case.agent}-{method}-{arguments.seed}-{trials}".replace(" ", "-")
     run_into(place, spec, agent, arguments.workers or default_workers())
     return read_run(place).rows
 
@@ -136,6 +153,21 @@ def false_alarms(rows: pl.DataFrame) -> int:
     return int(rows.filter(pl.col("detected"))["trial"].n_unique())
 
 
+def success_line(case: Case, arguments: argparse.Namespace) -> list[str]:
+    """One line of the table of shares of successful episodes."""
+    is_success = pl.col("length") < case.longest if case.longest else pl.col("return") > 0
+    found = [case.name]
+    for method in arguments.methods:
+        rows = rows_of(case, method, arguments).with_columns(is_success.cast(pl.Float64).alias("return"))
+        if len(found) == 1:
+            found.append(f"{rows.filter(~pl.col('phase').is_in(CHANGED))['return'].mean():.2f}")
+        last = by_trial(rows, 10)
+        interval = bootstrap_interval(mean, last, rng=np.random.default_rng(0))
+        span = f" [{interval.low:.2f}, {interval.high:.2f}]" if interval else ""
+        found += [f"{by_trial(rows).mean():.2f}", f"{last.mean():.2f}{span}"]
+    return found
+
+
 def table_line(case: Case, arguments: argparse.Namespace) -> list[str]:
     """One line of the table of a group."""
     frozen = rows_of(case, "frozen", arguments)
@@ -167,7 +199,7 @@ def table_line(case: Case, arguments: argparse.Namespace) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--agents", type=Path, default=AGENTS, help="folder with the trained agents")
-    parser.add_argument("--group", choices=("action", "sensor", "harmless", "none"), default="action")
+    parser.add_argument("--group", choices=GROUPS, default="action")
     parser.add_argument("--only", default="", help="only cases whose name contains this text")
     parser.add_argument("--methods", nargs="+", default=METHODS, help='such as "auto candidates=reground"')
     parser.add_argument("--trials", type=int, default=10)
@@ -180,13 +212,21 @@ def main() -> None:
         head += [f"{method}, last ten", "recovered", "harm, % of range"]
     if arguments.group == "none":
         head = ["agent", "trials", "with an alarm", "returns equal frozen's", "differing episodes without alarm"]
+    if arguments.group == "facts":
+        head = ["case", "before"]
+        for method in arguments.methods:
+            head += [method, f"{method}, last ten"]
     print("| " + " | ".join(head) + " |\n|" + "---|" * len(head), flush=True)
     for case in CASES:
         if case.group == arguments.group and arguments.only in case.name:
             if not (arguments.agents / f"{case.agent}.zip").exists():
                 print(f"| {case.name} | no agent {case.agent}.zip |", flush=True)
                 continue
-            print("| " + " | ".join(table_line(case, arguments)) + " |", flush=True)
+            if case.env == MINIGRID and importlib.util.find_spec("minigrid") is None:
+                print(f"| {case.name} | needs minigrid: pip install minigrid |", flush=True)
+                continue
+            line = success_line if case.group == "facts" else table_line
+            print("| " + " | ".join(line(case, arguments)) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -3,12 +3,15 @@
 python benchmarks/disguise.py Acrobot-v1 dqn --swap 0 2 --trials 10
 python benchmarks/disguise.py CartPole-v1 benchmarks/agents/cartpole-ppo.zip --novelty force_mag=-10 --trials 10
 python benchmarks/disguise.py LunarLander-v3 benchmarks/agents/lander-ppo.zip --swap 1 3 --protocol 30+25 --trials 10
+python benchmarks/disguise.py crossroad dqn --trials 2
 
 The disguised environment shows the observations in another order and in other units, and numbers its actions in another
 order; the agent is told. Draws of episodes are the same. `--swap A B` exchanges two actions, by their original numbers.
+A built-in domain instead of an environment: each of its novelties in turn, drawn once.
 """
 
 import argparse
+import zlib
 from copy import deepcopy
 
 import gymnasium
@@ -18,6 +21,7 @@ from gymnasium.spaces import Box, Discrete
 
 import nappingrl
 from nappingrl.agents.base import Agent
+from nappingrl.domains import domains, find_domain
 from nappingrl.report.intervals import bootstrap_interval, mean
 from nappingrl.types import Decision, Floats, Observations
 
@@ -76,37 +80,64 @@ class ToldAgent(Agent):
         return self.agent.gamma
 
 
-def returns(
-    env: str, agent: str, novelty: str, swap: list[int], trials: int, seed: int, protocol: str, is_disguised: bool
-) -> np.ndarray:
+def disguised(env: str, terms: str = "", is_disguised: bool = True) -> str:
+    """Id of an environment with the changes that `terms` describe, disguised or not."""
+    name = f"{'disguised' if is_disguised else 'changed'}/{env.rpartition('/')[2]}"
+    if terms:
+        name = name.replace("/", f"-{zlib.crc32(terms.encode())}/")
+    if name not in gymnasium.registry:
+        bare = deepcopy(gymnasium.spec(env))
+        bare.max_episode_steps, horizon = None, bare.max_episode_steps
+
+        def make(**options):
+            made = gymnasium.make(bare, **options)
+            made = nappingrl.apply_novelty(made, terms, verify=False) if terms else made
+            return Disguise(made) if is_disguised else made
+
+        gymnasium.register(name, make, max_episode_steps=horizon)
+    return name
+
+
+def named_terms(domain: str, novelty: str, seed: int) -> str:
+    """A draw of a built-in domain's novelty, as terms."""
+    spec = find_domain(domain)
+    drawn = spec.novelty(novelty).sample(np.random.default_rng(seed), spec.parameters)
+    return "; ".join(f"{name}={value}" for name, value in drawn.items() if value != spec.parameters[name])
+
+
+def returns(arguments: argparse.Namespace, is_disguised: bool) -> np.ndarray:
     """Mean return of the last ten episodes of each trial."""
-    loaded: Agent = nappingrl.load_agent(agent, env)
-    disguise = Disguise(gymnasium.make(env))
-    numbers = np.arange(loaded.n_actions)
-    if swap:
-        numbers[swap] = swap[::-1]
-    name = env
+    env = find_domain(arguments.domain).env_id if arguments.domain else arguments.env
+    agent: Agent = nappingrl.load_agent(arguments.agent, arguments.domain or env)
+    name, numbers = env, np.arange(agent.n_actions)
+    if arguments.swap:
+        numbers[arguments.swap] = arguments.swap[::-1]
     if is_disguised:
-        name = f"disguised/{env}"
-        if name not in gymnasium.registry:
-            bare = deepcopy(gymnasium.spec(env))
-            bare.max_episode_steps, horizon = None, bare.max_episode_steps
-            gymnasium.register(
-                name, lambda **options: Disguise(gymnasium.make(bare, **options)), max_episode_steps=horizon
-            )
-        loaded = ToldAgent(loaded, disguise)
+        name, disguise = disguised(env), Disguise(gymnasium.make(env))
+        agent = ToldAgent(agent, disguise)
         numbers = np.argsort(disguise.acts_as)[numbers[disguise.acts_as]]
-    terms = [term for term in (novelty, f"action-remap={','.join(map(str, numbers))}" if swap else "") if term]
-    rows = nappingrl.run(
-        name, loaded, "auto", novelty="; ".join(terms), trials=trials, seed=seed, protocol=protocol, workers=1
-    ).rows
-    last = rows.filter(pl.col("episode") >= 0).group_by("trial", maintain_order=True).agg(pl.col("return").tail(10))
-    return np.array([np.mean(values) for values in last["return"].to_list()])
+    if arguments.domain:
+        names = list(find_domain(arguments.domain).novelties)
+        draws = [named_terms(arguments.domain, novelty, arguments.seed) for novelty in names]
+        novelties = [f"other-env={disguised(env, terms, is_disguised)}" for terms in draws]
+    else:
+        swap = f"action-remap={','.join(map(str, numbers))}" if arguments.swap else ""
+        novelties = ["; ".join(term for term in (arguments.novelty, swap) if term)]
+    found: list[float] = []
+    for novelty in novelties:
+        rows = nappingrl.run(
+            name, agent, "auto", novelty=novelty, trials=arguments.trials, seed=arguments.seed,
+            protocol=arguments.protocol, workers=1,
+        ).rows  # fmt: skip
+        changed = rows.filter(pl.col("episode") >= 0)
+        last = changed.group_by("trial", maintain_order=True).agg(pl.col("return").tail(10).mean())
+        found += last["return"].to_list()
+    return np.array(found)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("env")
+    parser.add_argument("env", help="id of an environment, or a built-in domain")
     parser.add_argument("agent")
     parser.add_argument("--novelty", default="")
     parser.add_argument("--swap", type=int, nargs=2, default=[])
@@ -114,11 +145,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--protocol", default="40+40")
     arguments = parser.parse_args()
+    arguments.domain = arguments.env if arguments.env in domains.names() else ""
     for is_disguised in (False, True):
-        found = returns(**vars(arguments), is_disguised=is_disguised)
+        found = returns(arguments, is_disguised)
         interval = bootstrap_interval(mean, found, rng=np.random.default_rng(0))
-        span = f" [{interval.low:.1f}, {interval.high:.1f}]" if interval else ""
-        print(f"{'disguised' if is_disguised else 'original':9}  last ten {found.mean():.1f}{span}")
+        span = f" [{interval.low:.2f}, {interval.high:.2f}]" if interval else ""
+        print(f"{'disguised' if is_disguised else 'original':9}  last ten {found.mean():.2f}{span}")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """No method reads the layout of an environment: disguised observations and actions change nothing."""
 
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,19 @@ def test_auto_recovers_as_well_in_disguise(benchmark: Any, agent_zip: Path, nove
         if novelty == "obs":
             order = benchmark.Disguise(gymnasium.make("CartPole-v1")).order.tolist()
             text = f"obs-scale[{order.index(2) if is_disguised else 2}]=-1"
-        found = benchmark.returns("CartPole-v1", str(agent_zip), text, [], 3, 7, "10+6", is_disguised)
+        found = benchmark.returns(
+            Namespace(
+                env="CartPole-v1",
+                domain="",
+                agent=str(agent_zip),
+                novelty=text,
+                swap=[],
+                trials=3,
+                seed=7,
+                protocol="10+6",
+            ),
+            is_disguised,
+        )
         ends.append(found.mean())
     assert ends[0] > 300
     assert abs(ends[1] - ends[0]) < 0.1 * ends[0]

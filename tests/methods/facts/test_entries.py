@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from methods.facts.worlds import record, seen
-from nappingrl.methods.facts.entries import controlled_entries, is_functional, is_stationary
+from nappingrl.methods.facts.entries import contradicted_share, controlled_entries, is_functional
 from nappingrl.methods.facts.records import Facts, Places, Recorder
 
 SMALL = st.integers(0, 3)
@@ -63,17 +63,24 @@ def test_none_are_controlled_where_nothing_differs_by_action() -> None:
 def test_nothing_is_known_without_steps() -> None:
     nothing = record(Places(2), [])
     assert controlled_entries(np.zeros((0, 2), np.float32), [nothing]).tolist() == []
-    assert is_stationary(nothing)
+    assert contradicted_share(nothing) == 0
 
 
-def test_a_world_is_stationary_if_outcomes_do_not_depend_on_the_moment() -> None:
+def test_outcomes_that_depend_on_the_moment_contradict_each_other() -> None:
     step: Any = ((1,), 0, (2,), 0.0)
     for other, expected in [
-        (((1,), 0, (2,), 0.0, False), True),
-        (((1,), 1, (3,), 0.0, False), True),
-        (((1,), 0, (3,), 0.0, False), False),
-        (((1,), 0, (2,), 1.0, False), False),
-        (((1,), 0, (2,), 0.0, True), False),
+        (((1,), 0, (2,), 0.0, False), 0),
+        (((1,), 1, (3,), 0.0, False), 0),
+        (((1,), 0, (3,), 0.0, False), 1),
+        (((1,), 0, (2,), 1.0, False), 0),
+        (((1,), 0, (2,), 0.0, True), 1),
     ]:
         facts = record(Places(1), [(0, *step, False), (5, *other)])
-        assert is_stationary(facts) is expected, other
+        assert contradicted_share(facts) == expected, other
+
+
+def test_only_actions_that_were_tried_at_several_moments_are_judged() -> None:
+    steps: list[Any] = [(0, (1,), 0, (2,), 0.0, False), (1, (1,), 0, (3,), 0.0, False), (2, (3,), 0, (4,), 0.0, False)]
+    assert contradicted_share(record(Places(1), steps)) == 1
+    again: list[Any] = [(7, (3,), 0, (4,), 0.0, False)]
+    assert contradicted_share(record(Places(1), steps + again)) == 0.5

@@ -118,3 +118,26 @@ def test_stakes_are_read_off_what_happened() -> None:
     nothing = stakes(record(places, []), record(places, []), 0)
     assert isinstance(nothing, Stakes)
     assert nothing.worst < nothing.unknown < nothing.best
+
+
+def test_places_that_look_alike_are_worth_the_mean_of_their_outcomes() -> None:
+    """Action 1 in place 0 has led to the goal and, just as often, to a dead end."""
+    places = Places(1)
+    steps = [(0, (0,), 1, (1,), 1.0, True), (3, (0,), 1, (2,), 0.0, True), (1, (0,), 0, (0,), 0.0, False)]
+    facts, nothing = record(places, steps), record(places, [])
+    world = StationaryWorld(places, nothing, facts, stakes(nothing, facts, 20), 2)
+    assert world.values[0, 1] == pytest.approx(0.5)
+    assert world.values[0, 0] < 0.5
+
+
+def test_some_contradictions_do_not_end_the_plan() -> None:
+    """A corridor whose columns 2 and 5 look alike; the agent walks to the end of it, then wants to go left."""
+    world = Grid(("SFFFFFFFFFFG",))
+    trial = entered(world, world.rows)
+    for first in (0, 1):
+        for column in range(first, 11):
+            looks = [seen(0, 2 if c == 5 else c) for c in (column, column + 1)]
+            trial.learn(column - first, looks[0], RIGHT, looks[1], float(column == 10), column == 10)
+        trial.end_episode(1.0, True)
+    assert isinstance(trial.world, StationaryWorld)
+    assert trial.act(0, seen(0, 8), LEFT) == RIGHT

@@ -24,10 +24,18 @@ def _labels(columns: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
     return labels
 
 
-def is_stationary(facts: Facts) -> bool:
-    """Whether the same action in the same place always had the same outcome, whenever it was executed."""
-    keys = facts.places, facts.actions
-    return facts.n == 0 or is_functional(keys, (facts.next_places, facts.rewards, facts.terminated))
+def contradicted_share(facts: Facts) -> float:
+    """Of all (place, action) that were tried at several moments: the share that led to several places.
+
+    Rewards do not count: MiniGrid pays less for a goal that is reached later.
+    """
+    tried = _labels([facts.places, facts.actions]) if facts.n else np.zeros(0, np.int64)
+    outcomes = np.unique(
+        _labels([tried, facts.next_places, facts.terminated]) if facts.n else tried, return_index=True
+    )[1]
+    n_tries, n_outcomes = np.bincount(tried), np.bincount(tried[outcomes], minlength=1)
+    is_judged = n_tries > 1
+    return float((n_outcomes[is_judged] > 1).mean()) if is_judged.any() else 0.0
 
 
 def controlled_entries(observations: NDArray[np.float32], worlds: Sequence[Facts]) -> NDArray[np.int64]:

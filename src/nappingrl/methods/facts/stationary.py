@@ -1,5 +1,7 @@
 """A world whose outcomes follow from observation and action: plan over facts, optimistic about what was never tried."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +15,37 @@ GUESS_RISK = 0.03
 N_SWEEPS = 500
 
 
+@dataclass(frozen=True, slots=True)
+class _Outcomes:
+    """Where each (place, action) may lead; pair k has the rows first[k] to first[k + 1]."""
+
+    first: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    """The next place; -1: terminated."""
+    rewards: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    """Sum up to 1 for each pair."""
+
+    @classmethod
+    def of(
+        cls, pairs: NDArray[np.int64], steps: NDArray[np.int64], now: Facts, original: Facts, n_pairs: int
+    ) -> "_Outcomes":
+        """Of steps of both worlds, `now` first: which pair each tells of."""
+        next_places = np.concatenate([now.next_places, original.next_places])[steps]
+        terminated = np.concatenate([now.terminated, original.terminated])[steps]
+        rewards = np.concatenate([now.rewards, original.rewards])[steps]
+        ends = np.where(terminated, -1, next_places)
+        width = int(ends.max(initial=0)) + 2
+        keys, rows, counts = np.unique(pairs * width + ends + 1, return_inverse=True, return_counts=True)
+        pairs = keys // width
+        return cls(
+            np.searchsorted(pairs, np.arange(n_pairs + 1)),
+            keys % width - 1,
+            np.bincount(rows, rewards, len(keys)) / counts,
+            counts / np.bincount(pairs, counts, n_pairs)[pairs],
+        )
+
+
 class StationaryWorld:
     """Values of all actions in all places met so far."""
 
@@ -20,21 +53,22 @@ class StationaryWorld:
         self._places = places
         before, after = _moves(original), _moves(now)
         self.meanings = Meanings(after, before, n_actions)
-        n = len(places)
-        ends, rewards = np.full((n, n_actions), -1), np.full((n, n_actions), stakes.unknown)
-        """ends: the next place; -1: terminated, or unknown."""
-        trust = np.ones((n, n_actions))
-        self.is_known = np.zeros((n, n_actions), np.bool_)
+        n_pairs = len(places) * n_actions
+        told = [(now.places * n_actions + now.actions, np.arange(now.n))]
+        self.is_known = np.zeros((len(places), n_actions), np.bool_)
+        self.is_known[now.places, now.actions] = True
         for action in range(n_actions):
             at = np.flatnonzero(self._may_mean(action)[original.actions])
-            where = original.places[at], action
-            ends[where] = np.where(original.terminated[at], -1, original.next_places[at])
-            rewards[where], trust[where] = original.rewards[at], 1 - GUESS_RISK
-        ends[now.places, now.actions] = np.where(now.terminated, -1, now.next_places)
-        rewards[now.places, now.actions], trust[now.places, now.actions] = now.rewards, 1.0
-        self.is_known[now.places, now.actions] = True
-        self.values = np.zeros((n, n_actions))
-        _solve(ends, rewards, trust, stakes.discount, stakes.worst, self.values, N_SWEEPS)
+            at = at[~self.is_known[original.places[at], action]]
+            told.append((original.places[at] * n_actions + action, now.n + at))
+        outcomes = _Outcomes.of(*(np.concatenate(part) for part in zip(*told, strict=True)), now, original, n_pairs)
+        trust = np.where(self.is_known, 1.0, 1 - GUESS_RISK)
+        trust[np.diff(outcomes.first).reshape(trust.shape) == 0] = 1.0
+        self.values = np.zeros((len(places), n_actions))
+        _solve(
+            outcomes.first, outcomes.ends, outcomes.rewards, outcomes.weights, trust, stakes.unknown, stakes.discount,
+            stakes.worst, self.values, N_SWEEPS,
+        )  # fmt: skip
 
     def _may_mean(self, action: int) -> NDArray[np.bool_]:
         """(n_actions,) the original actions whose outcomes this one may have."""
@@ -50,24 +84,34 @@ class StationaryWorld:
 
 
 def _moves(facts: Facts) -> dict[tuple[int, int], int]:
+    """Where each action led, without those whose outcome differed."""
     columns = facts.places, facts.actions, facts.next_places
-    return {(p, a): q for p, a, q in zip(*(column.tolist() for column in columns), strict=True)}
+    found: dict[tuple[int, int], int] = {}
+    mixed = set()
+    for place, action, end in zip(*(column.tolist() for column in columns), strict=True):
+        if found.setdefault((place, action), end) != end:
+            mixed.add((place, action))
+    return {pair: end for pair, end in found.items() if pair not in mixed}
 
 
 @kernel()
 def _solve(
-    ends: NDArray[np.int64], rewards: NDArray[np.float64], trust: NDArray[np.float64], discount: float, worst: float,
-    values: NDArray[np.float64], n_sweeps: int,
+    first: NDArray[np.int64], ends: NDArray[np.int64], rewards: NDArray[np.float64], weights: NDArray[np.float64],
+    trust: NDArray[np.float64], unknown: float, discount: float, worst: float, values: NDArray[np.float64],
+    n_sweeps: int,
 ) -> None:  # fmt: skip
     """Value iteration."""
-    n, n_actions = ends.shape
+    n, n_actions = values.shape
     best = np.zeros(n)
     for _ in range(n_sweeps):
         change = 0.0
         for s in range(n):
             top = -np.inf
             for a in range(n_actions):
-                value = rewards[s, a] + (discount * best[ends[s, a]] if ends[s, a] >= 0 else 0.0)
+                pair = s * n_actions + a
+                value = unknown if first[pair] == first[pair + 1] else 0.0
+                for k in range(first[pair], first[pair + 1]):
+                    value += weights[k] * (rewards[k] + (discount * best[ends[k]] if ends[k] >= 0 else 0.0))
                 value = trust[s, a] * value + (1.0 - trust[s, a]) * worst
                 values[s, a] = value
                 top = max(top, value)

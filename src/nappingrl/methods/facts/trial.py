@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from nappingrl.methods.base import Forecast
 from nappingrl.methods.contexts import MAX_CONTEXTS
 from nappingrl.methods.facts.ends import stakes
-from nappingrl.methods.facts.entries import controlled_entries, is_stationary
+from nappingrl.methods.facts.entries import contradicted_share, controlled_entries
 from nappingrl.methods.facts.records import MAX_FACTS, Facts, Places, Recorder
 from nappingrl.methods.facts.stationary import StationaryWorld
 from nappingrl.methods.facts.timed import TimedWorld
@@ -22,6 +22,8 @@ MIN_MET_SHARE = 0.1
 MIN_STEPS = 200
 """Steps by which that is judged, unless there are fewer."""
 TOLERANCE = 1e-9
+MAX_CONTRADICTED = 0.4
+"""Share of actions whose outcome may differ in a stationary world: some places look alike, as in a maze."""
 N_RETURNS = 20
 """Latest episodes of the frozen agent by which its return is known."""
 
@@ -139,11 +141,12 @@ class FactsTrial:
         if not original.n and not now.n:
             return
         what = stakes(original, now, self.horizon)
-        if is_stationary(original) and is_stationary(now):
+        contradicted = max(contradicted_share(original), contradicted_share(now))
+        observations = self._places.observations
+        entries = controlled_entries(observations, (original, now)) if contradicted else np.zeros(0, np.int64)
+        if not len(entries) and contradicted <= MAX_CONTRADICTED:
             self.world = StationaryWorld(self._places, original, now, what, spec.n_actions)
             return
-        observations = self._places.observations
-        entries = controlled_entries(observations, (original, now))
         if not len(entries):
             self.why_not = "outcomes do not repeat, and no observation follows from itself and the action"
         if self.why_not or not now.n:

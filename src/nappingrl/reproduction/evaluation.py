@@ -30,24 +30,32 @@ class PaperSetup:
     """Trials per agent, method and novelty at scale "quick"."""
     full: int = 100
     """The same at scale "full": what the paper ran."""
+    costly: int = 100
+    """The same for methods that learn or plan at every step, which would take days."""
     novelty: str = ""
     """Empty: the domain's default."""
     statistic: str = ""
     """Median or mean over trials in its figures; empty: the figure's default."""
 
+    def trials(self, scale: str, is_costly: bool = False) -> int:
+        """Trials per agent, method and novelty."""
+        if scale == "quick":
+            return self.quick
+        return min(self.costly, self.full) if is_costly else self.full
+
 
 PAPER: Mapping[str, PaperSetup] = {
-    "cartpole": PaperSetup(40, 5000, statistic="median"),
-    "mountaincar": PaperSetup(24, 2000, statistic="mean"),
-    "crossroad": PaperSetup(8, 100, "all", statistic="mean"),
-    "angrybirds": PaperSetup(2, 40, "all", statistic="mean"),
+    "cartpole": PaperSetup(40, 5000, 100, statistic="median"),
+    "mountaincar": PaperSetup(24, 2000, 100, statistic="mean"),
+    "crossroad": PaperSetup(8, 100, 10, "all", statistic="mean"),
+    "angrybirds": PaperSetup(2, 40, 10, "all", statistic="mean"),
 }
 """The paper's domains; others have the defaults of PaperSetup."""
 
 SLOW = 100.0
 """Cost of a domain from which on controls that take longer than the frozen agent, and costly methods, are left out."""
 COSTLY = 20.0
-"""Cost of a method that is left out of slow domains at scale "quick"."""
+"""Cost of a method that is left out of slow domains at scale "quick", and has fewer trials at scale "full"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +150,6 @@ def _plan_domain(
 ) -> tuple[list[Stage], list[LeftOut]]:
     """Every agent with every method; agents with a memory of their own only frozen."""
     prefix, setup = f"{domain}-", PAPER.get(domain, PaperSetup())
-    trials = setup.quick if scale == "quick" else setup.full
     registered = [
         name.removeprefix(prefix) for name in agents if name.startswith(prefix) and agents.entry(name).in_paper
     ]
@@ -152,6 +159,7 @@ def _plan_domain(
     left_out: list[LeftOut] = []
     for entry, column in _methods():
         reasons: dict[str, str] = {}
+        trials = setup.trials(scale, entry.cost >= COSTLY)
         for agent in (name for name in names if selection.takes(name, column.folder)):
             spec = column.spec(domain, agent, setup.novelty, trials, seed)
             reasons[agent] = _too_slow(domain, entry, scale) or why_not(spec)
@@ -161,7 +169,7 @@ def _plan_domain(
             reasons = {"": next(iter(reasons.values()))}
         left_out += [LeftOut(domain, agent, column.folder, reason) for agent, reason in reasons.items() if reason]
     for agent in (name for name in stateful if selection.takes(name, "frozen")):
-        spec = RunSpec(domain, agent, "frozen", setup.novelty, trials, seed).complete()
+        spec = RunSpec(domain, agent, "frozen", setup.novelty, setup.trials(scale), seed).complete()
         stages.append(Stage(spec, runs / f"{prefix}{agent}-frozen", "frozen"))
     if not names and not stateful:
         left_out.append(LeftOut(domain, "", "any method", f"it has no agent; register one as '{prefix}NAME'"))

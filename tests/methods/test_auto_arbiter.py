@@ -90,11 +90,12 @@ def test_the_candidate_that_earned_more_plays_on() -> None:
 
 
 def test_a_candidate_sits_out_longer_each_time() -> None:
-    """One lucky episode has it tried again and again."""
+    """Its good episodes of old have it tried again and again."""
     made, offers = arbiter([100.0]), [offer(forecast=Forecast(100.0, 200.0))]
-    made.judge(ONE, 3000.0, 0.0, offers)
+    for _ in range(8):
+        made.judge(ONE, 300.0, 0.0, offers)
     played = []
-    for _ in range(20):
+    for _ in range(19):
         number = made.choose(offers)
         played.append(number)
         made.judge(number, -200.0 if number else 100.0, 0.0, offers)
@@ -149,6 +150,19 @@ def test_a_candidate_that_broke_its_promise_is_not_trusted_again() -> None:
         assert made.choose(offers) == AGENT
         made.judge(AGENT, 150.0, 0.0, offers)
     assert made.why == "what was tried earns less"
+
+
+def test_one_bad_episode_among_good_ones_does_not_end_a_candidate() -> None:
+    """Its mean is below the agent's, but most of its episodes are better; it sits out one episode."""
+    made, offers = arbiter([150.0]), [offer(forecast=Forecast(150.0, 200.0))]
+    for total in (200.0, 198.0, 0.0):
+        assert made.choose(offers) == ONE
+        made.judge(ONE, total, 0.0, offers)
+    assert made.players[ONE].n_stopped == 1
+    assert made.players[ONE].mean < 150
+    assert made.choose(offers) == AGENT
+    made.judge(AGENT, 150.0, 0.0, offers)
+    assert made.choose(offers) == ONE
 
 
 def test_a_loss_is_severe_by_what_can_be_lost() -> None:

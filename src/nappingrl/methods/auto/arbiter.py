@@ -74,6 +74,11 @@ class Player:
         """Mean of the latest returns; NaN: it has not played yet."""
         return sum(self.returns) / len(self.returns) if self.returns else float("nan")
 
+    @property
+    def typical(self) -> float:
+        """Median of the latest returns: one bad episode among good ones does not decide; NaN: it has not played yet."""
+        return float(np.median(self.returns)) if self.returns else float("nan")
+
     def add(self, total: float) -> None:
         """Record the return of an episode."""
         self.n_episodes += 1
@@ -172,7 +177,7 @@ class Arbiter:
 
     def _may_play(self, offer: Offer, base: int) -> bool:
         player = self.players[offer.number]
-        is_proven = player.mean > self.players[base].mean
+        is_proven = player.typical > self.players[base].mean
         may_play = is_proven or offer.is_certain or self._is_severe(base) or self._is_trusted(offer, base)
         return not player.wait and may_play
 
@@ -198,7 +203,7 @@ class Arbiter:
         player, known = self.players[offer.number], self.players[base]
         if not player.returns:
             return known.mean + EXPLORATION * self.loss(base)
-        return player.mean + EXPLORATION * self.loss(base) * (1 / len(player.returns) - 1 / len(known.returns))
+        return player.typical + EXPLORATION * self.loss(base) * (1 / len(player.returns) - 1 / len(known.returns))
 
     def _explain(self, offers: list[Offer]) -> int:
         if not offers:

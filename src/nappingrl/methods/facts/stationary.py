@@ -61,7 +61,8 @@ class StationaryWorld:
             at = np.flatnonzero(self._may_mean(action)[original.actions])
             at = at[~self.is_known[original.places[at], action]]
             told.append((original.places[at] * n_actions + action, now.n + at))
-        outcomes = _Outcomes.of(*(np.concatenate(part) for part in zip(*told, strict=True)), now, original, n_pairs)
+        pairs, steps = (np.concatenate([part[i] for part in told]) for i in (0, 1))
+        outcomes = _Outcomes.of(pairs, steps, now, original, n_pairs)
         trust = np.where(self.is_known, 1.0, 1 - GUESS_RISK)
         trust[np.diff(outcomes.first).reshape(trust.shape) == 0] = 1.0
         self.values = np.zeros((len(places), n_actions))

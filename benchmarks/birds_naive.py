@@ -28,6 +28,8 @@ FIRST = dict(zip(TEMPLATES, (0.70, 0.85, 0.60, 0.60, 0.0, 0.85, 0.90, 0.70, 0.80
 PUBLISHED = dict(zip(TEMPLATES, (0.83, 0.92, 0.75, 0.71, 0.0, 0.88, 0.90, 0.80, 0.83, 0.03), strict=True))
 """Its published rates."""
 MOST_PLAYS = 5
+FAR = Shot((-600, 560), 0)
+"""The published naive agent's shot when its planner finds no solution."""
 
 
 def shifted(shot: Shot, targets: Targets) -> Shot:
@@ -42,7 +44,7 @@ def passes(world: World, planner: str, rng: np.random.Generator) -> bool:
         targets.update(ground_truth(scene))
         pigs = [one for one in targets.seen if one is not None and one.colour == "pig"]
         pig, way = pigs[rng.integers(len(pigs))], int(rng.integers(2))
-        shot = aim_at(pig.box.centre, way, targets.bird, planner, targets.sling, scene.camera.scale)
+        shot = aim_at(pig.box.centre, way, targets.bird, planner, targets.sling, scene.camera.scale) or FAR
         shot = shifted(shot, targets) if planner == "official" else shot
         world.shoot(to_world(shot.release, scene.camera, scene.view), shot.tap_ms)
     return world.status == "won"

@@ -14,7 +14,7 @@ import numpy as np
 from PIL import Image
 
 from nappingrl import NappingAgent
-from nappingrl.domains.angrybirds.aiming import Targets, to_world
+from nappingrl.domains.angrybirds.aiming import Targets, release_point
 from nappingrl.domains.angrybirds.domain import AngryBirds
 from nappingrl.domains.angrybirds.ground_truth.state import ground_truth
 from nappingrl.domains.angrybirds.levels.templates import TEMPLATES, make_level
@@ -50,14 +50,14 @@ def film(world, action, frames):
     targets = Targets()
     scene = world.scene()
     targets.update(ground_truth(scene))
-    shot = targets.aim(action, "official", scene.camera.scale)
+    shot = targets.aim(action)
 
     def look():
         if world.ticks % FRAME_TICKS == 0:
             frames.append(draw(world.scene())[120:340])
 
     frames += [draw(scene)[120:340]] * 10
-    world.shoot(to_world(shot.release, scene.camera, scene.view), shot.tap_ms, look)
+    world.shoot(release_point(shot, scene), shot.tap_ms if shot else 0, look)
     frames += [draw(world.scene())[120:340]] * 15
 
 

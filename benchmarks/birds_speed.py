@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 from statistics import mean, median
 
-from nappingrl.domains.angrybirds.aiming import Targets, join, to_world
+from nappingrl.domains.angrybirds.actions import join
+from nappingrl.domains.angrybirds.aiming import Targets, release_point
 from nappingrl.domains.angrybirds.ground_truth.state import ground_truth
 from nappingrl.domains.angrybirds.levels.templates import LEVELS, TEMPLATES, make_level
 from nappingrl.domains.angrybirds.physics.scene import GROUND, MATERIALS, Item, Level
@@ -37,9 +38,9 @@ def shoot(world: World, slot: int, offset: int) -> None:
     """Aim as an agent does: off the ground truth, with the official planner."""
     scene = world.scene()
     targets = Targets()
-    targets.update(ground_truth(scene, dev=False))
-    shot = targets.aim(join(slot, 0, offset), "official", scene.camera.scale)
-    world.shoot(to_world(shot.release, scene.camera, scene.view), shot.tap_ms)
+    targets.update(ground_truth(scene))
+    shot = targets.aim(join(slot, 0, offset))
+    world.shoot(release_point(shot, scene), shot.tap_ms if shot else 0)
 
 
 def wall_ms(repeats: int) -> list[float]:

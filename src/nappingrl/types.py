@@ -1,10 +1,11 @@
 """Names for the arrays that travel between modules, and the records that everybody uses."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from math import inf
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,16 +54,23 @@ class Transition:
     truncated: Flags
 
 
-class OracleController(Protocol):
+class OracleController(ABC):
     """A controller that is given the true parameters."""
 
+    plans_episodes: ClassVar[bool] = False
+    """Whether it plans every episode for itself, which takes long."""
+
+    @abstractmethod
     def plan(self, parameters: Floats) -> NDArray[np.float64]:
         """Plans (m, k) for domains with parameters (m, p)."""
-        ...
 
+    def plan_episode(self, plans: NDArray[np.float64], draws: Floats) -> NDArray[np.float64]:
+        """The plans (m, k) of single episodes, whose reset draws are known, (m, n_reset_draws)."""
+        return plans
+
+    @abstractmethod
     def act(self, plans: NDArray[np.float64], observations: Observations, steps: Rows) -> Actions:
         """Actions of m plans, `steps` after the beginning of their episodes."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Q networks over the objects in an observation, dueling and relational; actions on absent objects are masked."""
+"""Q networks over the objects in an observation, dueling and relational; impossible actions are masked."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,13 +12,13 @@ from nappingrl.agents.torch_agent import TorchAgent
 from nappingrl.errors import BadAgentError, check_name
 
 MASKED_VALUE = -1e6
-"""The value of an action on an absent object."""
+"""The value of an impossible action."""
 N_HEADS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Layout of observations (slots of equal size, then shared numbers) and actions (blocks of equal size)."""
+    """Layout of observations (slots of equal size, shared numbers, which actions are possible) and actions (blocks)."""
 
     slots: int
     per_slot: int
@@ -26,9 +26,14 @@ class Layout:
     per_object: int
 
     @property
+    def n_features(self) -> int:
+        """Length of an observation without the actions that are possible."""
+        return self.slots * self.per_slot + self.shared
+
+    @property
     def n_observations(self) -> int:
         """Length of an observation."""
-        return self.slots * self.per_slot + self.shared
+        return self.n_features + self.n_actions
 
     @property
     def n_actions(self) -> int:
@@ -38,11 +43,11 @@ class Layout:
     def split(self, observations: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Objects (m, slots, per_slot), shared numbers (m, shared), and which objects are present (m, slots)."""
         objects = observations[:, : self.slots * self.per_slot].reshape(-1, self.slots, self.per_slot)
-        return objects, observations[:, self.slots * self.per_slot :], objects[:, :, 0] > 0
+        return objects, observations[:, self.slots * self.per_slot : self.n_features], objects[:, :, 0] > 0
 
-    def masked(self, values: Tensor, is_present: Tensor) -> Tensor:
-        """Values (m, n_actions) in which actions on absent objects have `MASKED_VALUE`."""
-        return values.masked_fill(~is_present.repeat_interleave(self.per_object, dim=1), MASKED_VALUE)
+    def masked(self, values: Tensor, observations: Tensor) -> Tensor:
+        """Values (m, n_actions) in which impossible actions have `MASKED_VALUE`."""
+        return values.masked_fill(observations[:, self.n_features :] <= 0, MASKED_VALUE)
 
 
 class Dueling(nn.Module):
@@ -52,18 +57,17 @@ class Dueling(nn.Module):
         super().__init__()
         self.layout = layout
         self.embedding = nn.Sequential(
-            nn.Linear(layout.n_observations, width), nn.ReLU(), nn.Linear(width, embedding), nn.ReLU()
+            nn.Linear(layout.n_features, width), nn.ReLU(), nn.Linear(width, embedding), nn.ReLU()
         )
         self.value = nn.Linear(embedding, 1)
         self.advantage = nn.Linear(embedding, layout.n_actions)
 
     def forward(self, observations: Tensor) -> Tensor:
         """Values of all actions."""
-        _, _, is_present = self.layout.split(observations)
-        state = self.embedding(observations)
+        state = self.embedding(observations[:, : self.layout.n_features])
         advantage = self.advantage(state)
         values: Tensor = self.value(state) + advantage - advantage.mean(dim=1, keepdim=True)
-        return self.layout.masked(values, is_present)
+        return self.layout.masked(values, observations)
 
 
 class Relational(nn.Module):
@@ -92,7 +96,7 @@ class Relational(nn.Module):
         state = self.embedding(pooled)
         around = state[:, None, :].expand(-1, self.layout.slots, -1)
         values = self.head(torch.cat([entities, around], dim=2)).flatten(1)
-        return self.layout.masked(values, is_present)
+        return self.layout.masked(values, observations)
 
     def _attend(self, entities: Tensor, is_present: Tensor) -> Tensor:
         """Scaled dot-product attention over the present objects."""

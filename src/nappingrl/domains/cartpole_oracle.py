@@ -6,13 +6,13 @@ from numpy.typing import NDArray
 from nappingrl._build import kernel
 from nappingrl.domains.cartpole import ANGLE_LIMIT, POSITION_LIMIT, TIME_STEP, CartPole, euler_step
 from nappingrl.domains.rehearsal import mean_lengths
-from nappingrl.types import Actions, Floats, Observations, Rows
+from nappingrl.types import Actions, Floats, Observations, OracleController, Rows
 
 _EPISODES = 6
 _BEAM, _DEPTH = 24, 24
 
 
-class CartPoleOracle:
+class CartPoleOracle(OracleController):
     """The best of LQR, bang-bang switching lines and beam search on the true model; not claimed to be optimal.
 
     A plan is (0, gains of a switching line) or (1, parameters for the beam search).

@@ -5,13 +5,13 @@ from numpy.typing import NDArray
 
 from nappingrl._build import kernel
 from nappingrl.domains.crossroad import COLUMNS, GOAL, HORIZON, START, STAY, UP, is_hit, moved
-from nappingrl.types import Actions, Floats, Observations, Rows
+from nappingrl.types import Actions, Floats, Observations, OracleController, Rows
 
 _ACTIONS = np.array([UP, STAY, 0, 1, 3])
 """In this order, so that of two equally early crossings the one with fewer detours is found."""
 
 
-class CrossRoadOracle:
+class CrossRoadOracle(OracleController):
     """The earliest crossing there is, found by breadth-first search; where there is none, it stays on the pavement."""
 
     def plan(self, parameters: Floats) -> NDArray[np.float64]:

@@ -5,12 +5,12 @@ from numpy.typing import NDArray
 
 from nappingrl.domains.mountaincar import POSITION_MIN, MountainCar
 from nappingrl.domains.rehearsal import mean_lengths
-from nappingrl.types import Actions, Floats, Observations, Rows
+from nappingrl.types import Actions, Floats, Observations, OracleController, Rows
 
 _EPISODES = 6
 
 
-class MountainCarOracle:
+class MountainCarOracle(OracleController):
     """Energy pumping: push the way the car rolls. A plan is the push from rest, LEFT or RIGHT, whichever is faster."""
 
     def plan(self, parameters: Floats) -> NDArray[np.float64]:

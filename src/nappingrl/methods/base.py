@@ -136,6 +136,9 @@ class Method:
     def reveal(self, rows: Rows, parameters: Floats) -> None:
         """Receive the true parameters (m, p); called for privileged methods only."""
 
+    def reveal_episode(self, rows: Rows, draws: Floats) -> None:
+        """Receive the reset draws (m, n_reset_draws) of an episode that begins; called for privileged methods only."""
+
     def forward(self, rows: Rows, observations: Observations) -> Decision:
         """What the trained agent wants. Methods that train a copy per trial override this."""
         return self.agent.decide(rows, observations)

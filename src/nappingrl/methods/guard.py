@@ -131,6 +131,10 @@ class GuardedMethod(Method):
         self.method.reveal(rows, parameters)
 
     @override
+    def reveal_episode(self, rows: Rows, draws: Floats) -> None:
+        self.method.reveal_episode(rows, draws)
+
+    @override
     def forward(self, rows: Rows, observations: Observations) -> Decision:
         frozen = self.guard.plays_frozen(rows)
         if not self.method.translates or not frozen.any():

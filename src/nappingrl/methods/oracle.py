@@ -36,6 +36,13 @@ class Oracle(Method):
         self._plans[rows] = plans
         self._has_plan[rows] = True
 
+    def reveal_episode(self, rows: Rows, draws: Floats) -> None:
+        """Plan the episode, where the oracle does that."""
+        planned = self._has_plan[rows]
+        if self._plans is not None and planned.any() and self._oracle.plans_episodes:
+            at = rows[planned]
+            self._plans[at] = self._oracle.plan_episode(self._plans[at], draws[planned])
+
     def act(self, rows: Rows, observations: Observations, decision: Decision) -> Actions:
         """The oracle's actions where it has a plan."""
         actions = decision.actions.copy()

@@ -90,7 +90,7 @@ class Match:
         self._trial = TrialSpec(RunSpec(spec.domain, seed=spec.seed), self.novelty, 0)
         self.frozen: Pane | WatchedPane = watched or self._pane("frozen", 0)
         self.adapting = self._pane("frozen" if spec.method == YOU else spec.method, spec.n_before)
-        has_oracle = bool(self.world.plain.oracle) and spec.method != "oracle"
+        has_oracle = self.world.has_oracle and spec.method != "oracle"
         self.oracle = self._pane("oracle", 0) if has_oracle else None
         if spec.method == YOU:
             self.adapting.human = 0
@@ -220,7 +220,7 @@ def method_names(world: World, agent: Agent) -> list[str]:
     offered = ["auto", "napping", *rules, "napping-ucb", "foresight", "reground", "oracle", "frozen"]
     if world.plain.observation_low.ndim != 1 or world.plain.action_mask is not None:
         offered = ["napping", *rules, "napping-ucb", "oracle", "frozen"]
-    if not world.plain.oracle:
+    if not world.has_oracle:
         offered.remove("oracle")
     if world.plain.is_continuous:
         return [name for name in offered if not methods.get(split_method(name)[0]).needs_discrete]

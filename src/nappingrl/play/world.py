@@ -76,6 +76,9 @@ class World:
         self.novelties: dict[str, Novelty] = dict(self.plain.novelties)
         self.is_live = self.plain.action_mask is None
         """Whether changes take effect within an episode; Angry Birds changes with the next level."""
+        oracle = self.plain.make_oracle()
+        self.has_oracle = oracle is not None and not oracle.plans_episodes
+        """Whether it has an oracle that can keep up."""
 
     @property
     def default_agent(self) -> str:

@@ -1,6 +1,6 @@
 """Scripted agents of Angry Birds."""
 
-from nappingrl.domains.angrybirds.aiming import N_ACTIONS
+from nappingrl.domains.angrybirds.actions import N_ACTIONS
 from nappingrl.domains.angrybirds.layout import N_OBSERVATIONS
 from nappingrl.scripted.base import ScriptedAgent
 

@@ -4,7 +4,7 @@ from math import inf
 
 import numpy as np
 
-from nappingrl.domains.angrybirds.aiming import join, split
+from nappingrl.domains.angrybirds.actions import join, split
 from nappingrl.domains.angrybirds.layout import ObservedLevel, decode
 from nappingrl.domains.angrybirds.physics.scene import Box
 from nappingrl.domains.angrybirds.trajectory import LOW

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl._build import kernel
-from nappingrl.domains.angrybirds import aiming as aim
+from nappingrl.domains.angrybirds.actions import OFFSETS, TRAJECTORIES, join
+from nappingrl.domains.angrybirds.aiming import PLANNER, aim_at, aim_point
 from nappingrl.domains.angrybirds.layout import CLASSES, ObservedLevel, Target
 from nappingrl.domains.angrybirds.physics.scene import GROUND, LAUNCH_SPEED, PIXELS, Box, Camera
 from nappingrl.domains.angrybirds.physics.sizes import SPRITE_SIZES
@@ -78,7 +79,7 @@ class Option:
     @property
     def action(self) -> int:
         """Number of the action."""
-        return aim.join(self.target.slot, self.trajectory, self.offset)
+        return join(self.target.slot, self.trajectory, self.offset)
 
 
 class Setting:
@@ -96,14 +97,14 @@ class Setting:
 
     def options(self) -> list[Option]:
         """All possible shots."""
-        options = product(self.level.targets, range(len(aim.TRAJECTORIES)), aim.OFFSETS)
-        return [Option(*option) for option in options]
+        options = product(self.level.targets, range(len(TRAJECTORIES)), OFFSETS)
+        return [Option(target, *shot) for target, *shot in options if target.is_possible(*shot)]
 
     def launch(self, option: Option) -> float:
-        """The launch angle of an option."""
-        x, y = whole(option.target.box).centre
-        shot = aim.aim_at((x + option.offset, y), option.trajectory, None, "official", self.sling, _SCALE)
-        return self._angle(shot.release)
+        """The launch angle of an option; that of a bird thrown backwards if it is not possible."""
+        point = aim_point(whole(option.target.box), option.offset)
+        shot = aim_at(point, option.trajectory, "", PLANNER, self.sling, _SCALE)
+        return np.pi if shot is None else self._angle(shot.release)
 
     def _angle(self, release: tuple[float, float]) -> float:
         x, y = self._origin

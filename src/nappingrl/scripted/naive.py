@@ -2,7 +2,7 @@
 
 from typing_extensions import override
 
-from nappingrl.domains.angrybirds.aiming import join
+from nappingrl.domains.angrybirds.actions import join
 from nappingrl.domains.angrybirds.layout import decode
 from nappingrl.scripted.angrybirds import ScriptedBirdsAgent
 from nappingrl.scripted.base import Observation, ScriptedPolicy

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from typing_extensions import override
 
-from nappingrl.domains.angrybirds.aiming import TRAJECTORIES, join, split
+from nappingrl.domains.angrybirds.actions import TRAJECTORIES, join, split
 from nappingrl.domains.angrybirds.layout import ObservedLevel, decode
 from nappingrl.domains.angrybirds.physics.scene import Box
 from nappingrl.scripted.angrybirds import ScriptedBirdsAgent
@@ -39,7 +39,7 @@ def is_round(box: Box) -> bool:
 
 
 class NaiveAdaptationPolicy(NaivePolicy):
-    """Keeps one triplet as long as each of its shots destroys a goal."""
+    """Keeps one triplet as long as each of its shots destroys a pig or passes the level."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         super().__init__(rng)
@@ -68,13 +68,13 @@ class NaiveAdaptationPolicy(NaivePolicy):
     def learn(
         self, observation: Observation, action: int, following: Observation, reward: float, ended: bool, detected: bool
     ) -> None:
-        """Keep a triplet that destroyed a goal, discard one that did not."""
+        """Keep a triplet that destroyed a pig or passed the level, discard one that did not."""
         self._is_searching = detected
         before = decode(observation)
         if not detected or is_round(before.sling):
             return
         shot = self._shot or Triplet(*split(action)[:2], DELAYS[0])
-        if reward > 0 or decode(following).goals < before.goals:
+        if reward > 0 or _n_pigs(decode(following)) < _n_pigs(before):
             self._kept = shot
             self._failed.discard(shot)
         else:
@@ -92,9 +92,14 @@ class NaiveAdaptationPolicy(NaivePolicy):
 
 
 def _triplets(level: ObservedLevel) -> Iterator[Triplet]:
-    """All triplets of a level: the object changes first, then the trajectory, then the delay."""
+    """All possible triplets of a level: the object changes first, then the trajectory, then the delay."""
     for delay, trajectory, target in product(DELAYS, range(len(TRAJECTORIES)), level.targets):
-        yield Triplet(target.slot, trajectory, delay)
+        if target.is_possible(trajectory, 0):
+            yield Triplet(target.slot, trajectory, delay)
+
+
+def _n_pigs(level: ObservedLevel) -> int:
+    return len(level.of_kind("pig"))
 
 
 class NaiveAdaptation(ScriptedBirdsAgent):

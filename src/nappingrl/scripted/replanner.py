@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nappingrl.domains.angrybirds.aiming import TRAJECTORIES, join
+from nappingrl.domains.angrybirds.actions import TRAJECTORIES, join
 from nappingrl.domains.angrybirds.layout import ObservedLevel, Target, decode
 from nappingrl.domains.angrybirds.physics.scene import Box
 from nappingrl.domains.angrybirds.trajectory import LOW
@@ -21,11 +21,11 @@ Operator = tuple[str, int, int]
 """Class of the object, rank from the left in its class, trajectory."""
 
 MIN_SPREADS = {
-    "goals destroyed": 0.25, "level passed": 0.25, "target moved": 0.25, "unfamiliar objects": 0.25,
+    "pigs destroyed": 0.25, "level passed": 0.25, "target moved": 0.25, "unfamiliar objects": 0.25,
     "sling width": 0.5, "sling height": 0.5,
 }  # fmt: skip
 """The monitored features and the least spread assumed for each; those of the slingshot are in pixels."""
-_EFFECTS = ("goals destroyed", "level passed", "target moved")
+_EFFECTS = ("pigs destroyed", "level passed", "target moved")
 _SLING = ("sling width", "sling height")
 WARM_UP = 5
 """Shots at the start of a trial that only set the reference."""
@@ -109,7 +109,7 @@ class ReplannerPolicy(ScriptedPolicy):
     def act(self, observation: Observation) -> int:
         """Take the operator with the least cost; ties go to the object nearest to a pig."""
         level = decode(observation)
-        self._seeks_opportunities |= level.goals > level.pigs
+        self._seeks_opportunities |= not level.of_kind("pig")
         operators = self._operators(level)
         if not operators:
             self._shot = None
@@ -120,7 +120,7 @@ class ReplannerPolicy(ScriptedPolicy):
         return join(operators[operator].slot, operator[2], 0)
 
     def cost(self, operator: Operator) -> float:
-        """Expected shots until one destroys a goal."""
+        """Expected shots until one destroys a pig or passes the level."""
         record = self._records.get(operator, Record())
         return (record.tries + _PRIOR_WEIGHT) / (record.successes + _PRIOR_WEIGHT * self._prior(operator))
 
@@ -132,12 +132,12 @@ class ReplannerPolicy(ScriptedPolicy):
             return
         operator, target = self._shot
         before, after = decode(observation), decode(following)
-        n_destroyed = before.goals - after.goals
+        n_destroyed = len(before.of_kind("pig")) - len(after.of_kind("pig"))
         is_success = n_destroyed > 0 or reward > 0
         record = self._records.setdefault(operator, Record())
         kinds = [self._sizes.kind(seen) for seen in before.targets]
         values = {
-            "goals destroyed": float(n_destroyed), "level passed": reward if ended else 1.0,
+            "pigs destroyed": float(n_destroyed), "level passed": reward if ended else 1.0,
             "target moved": float(target not in after.targets),
             "unfamiliar objects": float(sum(kind.startswith(UNFAMILIAR) for kind in kinds)),
             "sling width": before.sling.width, "sling height": before.sling.height,
@@ -159,13 +159,14 @@ class ReplannerPolicy(ScriptedPolicy):
         self._seeks_opportunities |= "unfamiliar objects" in changes
 
     def _operators(self, level: ObservedLevel) -> dict[Operator, Target]:
-        """All operators of a level, with the object of each."""
+        """All possible operators of a level, with the object of each."""
         places: dict[str, int] = {}
         operators = {}
         for target in sorted(level.targets, key=lambda target: target.box.left):
             kind = self._sizes.kind(target)
             place = places[kind] = places.get(kind, -1) + 1
-            operators.update({(kind, place, trajectory): target for trajectory in range(len(TRAJECTORIES))})
+            ways = [way for way in range(len(TRAJECTORIES)) if target.is_possible(way, 0)]
+            operators.update({(kind, place, way): target for way in ways})
         return operators
 
     def _prior(self, operator: Operator) -> float:

@@ -7,7 +7,7 @@ from nappingrl.agents.mlp import MlpAgent
 from nappingrl.domains.base import Domain
 from nappingrl.novelties.novelty import Novelty
 from nappingrl.score import Score
-from nappingrl.types import Actions, Defaults, DomainSpec, Flags, Floats, Observations, Rows, Solved
+from nappingrl.types import Actions, Defaults, DomainSpec, Flags, Floats, Observations, OracleController, Rows, Solved
 
 HORIZON = 12
 
@@ -72,7 +72,7 @@ class Corridor(Domain):
         return np.ones(len(rows)), np.abs(self._state[rows, 0]) > 2.0
 
 
-class CorridorOracle:
+class CorridorOracle(OracleController):
     """Walks home, whichever way steps go. A plan is the sign of the step."""
 
     def plan(self, parameters: Floats) -> Floats:

@@ -123,7 +123,10 @@ class Engine:
         self._lengths[rows] = 0
         alarmed = self.adaptation.begin_episode(rows)
         self._detected_step[alarmed] = 0
-        self.domain.reset(rows, self._uniforms[rows, self._episode[rows]])
+        draws = self._uniforms[rows, self._episode[rows]]
+        self.domain.reset(rows, draws)
+        if self.adaptation.is_privileged:
+            self.method.reveal_episode(rows, draws)
 
     def _begin_phase(self, row: int, is_novel: bool) -> None:
         rows = np.array([row])

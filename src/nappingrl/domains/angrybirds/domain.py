@@ -1,6 +1,7 @@
 """Angry Birds as a domain: one step is one shot, an episode is one level, its return is 1 if the level was passed."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -9,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from nappingrl.domains.angrybirds import aiming as aim
-from nappingrl.domains.angrybirds import layout
+from nappingrl.domains.angrybirds import actions, layout
+from nappingrl.domains.angrybirds.aiming import Targets, release_point, to_world
 from nappingrl.domains.angrybirds.ground_truth.state import ground_truth
 from nappingrl.domains.angrybirds.levels.templates import LEVELS, TEMPLATES, make_level
 from nappingrl.domains.angrybirds.novelties import NOVELTIES, PAPER_NOVELTIES, make_change
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from nappingrl.domains.angrybirds.physics.world import World
 
 PRESET = "phyq"
-PLANNER = "official"
-"""The planner that turns an action into a shot: the paper's."""
 ANY_TEMPLATE = 0.0
 
 
@@ -44,35 +43,26 @@ def _novelty(name: str) -> Novelty:
 
 
 def _pigs(obs: Observations, action: Actions, obs2: Observations, reward: Floats, end: Flags) -> Floats:
-    return _destroyed(obs, obs2, layout.PIGS)
+    return layout.count_pigs(obs) - layout.count_pigs(obs2)
 
 
 def _goals(obs: Observations, action: Actions, obs2: Observations, reward: Floats, end: Flags) -> Floats:
-    return _destroyed(obs, obs2, layout.GOALS) + reward
+    return _pigs(obs, action, obs2, reward, end) + reward
 
 
 def _at_the_first(obs: Observations) -> Actions:
     """Aim low at the first object, which is a pig if there is one."""
-    return np.full(len(obs), aim.join(0, 0, 0))
+    return np.full(len(obs), actions.join(0, 0, 0))
 
 
 def _goals_left(obs: Observations) -> Floats:
-    return layout.decode_counts(obs, layout.GOALS) + 1.0
-
-
-def _destroyed(obs: Observations, obs2: Observations, column: int) -> Floats:
-    return layout.decode_counts(obs, column) - layout.decode_counts(obs2, column)
+    return layout.count_pigs(obs) + 1.0
 
 
 _SCORES = (
-    Score("goal", _goals, 1.0, inf, "things destroyed that must be, and 1 for the level", _goals_left),
-    Score("paper", _pigs, 1.0, inf, "pigs destroyed by the shot"),
+    Score("paper", _pigs, 1.0, inf, "pigs destroyed by the shot", layout.count_pigs),
+    Score("goal", _goals, 1.0, inf, "pigs destroyed by the shot, and 1 for the level", _goals_left),
 )
-
-
-def _mask(observations: Observations) -> NDArray[np.bool_]:
-    """Only objects on the screen can be aimed at."""
-    return np.repeat(layout.occupied(observations), aim.PER_OBJECT, axis=1)
 
 
 def _won(lengths: Rows, terminated: Flags, returns: Floats) -> Flags:
@@ -89,6 +79,33 @@ def _describe(observation: NDArray[np.floating[Any]]) -> str:
     return f"{', '.join(words)}; {level.birds} bird" + "s" * (level.birds != 1)
 
 
+@dataclass(frozen=True, slots=True)
+class LevelChoice:
+    """A level of a template, and the strengths of all novelties."""
+
+    template: str
+    number: int
+    strengths: tuple[float, ...]
+
+    def make_world(self) -> "World":
+        """The level in play."""
+        from nappingrl.domains.angrybirds.physics.world import World
+
+        change = make_change(dict(zip(NOVELTIES, self.strengths, strict=True)))
+        return World(make_level(self.template, self.number), PRESET, change)
+
+
+def choose_level(parameters: Floats, draws: Floats, levels: tuple[int, int] = (0, LEVELS)) -> LevelChoice:
+    """The level that an episode with these parameters and reset draws plays."""
+    names, (first, last) = list(TEMPLATES), levels
+    template, *strengths = parameters.tolist()
+    which, number = draws.tolist()
+    if template not in range(len(names) + 1):
+        raise BadSpecError(f"template {template:g} of angrybirds; allowed: 0 (any), 1 to {len(names)}")
+    name = names[int(template) - 1] if template else names[int(which * len(names))]
+    return LevelChoice(name, first + int(number * (last - first)), tuple(strengths))
+
+
 class AngryBirds(Domain):
     """A batch of levels, each in its own world."""
 
@@ -99,11 +116,11 @@ class AngryBirds(Domain):
         observation_scale=np.ones(layout.N_OBSERVATIONS),
         observation_names=layout.OBSERVATION_NAMES,
         describe_state=_describe,
-        n_actions=len(aim.ACTION_NAMES),
-        action_names=aim.ACTION_NAMES,
+        n_actions=actions.N_ACTIONS,
+        action_names=actions.ACTION_NAMES,
         name_action=name_shot,
-        action_order=aim.candidate_order(),
-        action_mask=_mask,
+        action_order=actions.candidate_order(),
+        action_mask=layout.possible_actions,
         horizon=5,
         return_range=(0.0, 1.0),
         return_limits=(0.7, inf),
@@ -115,8 +132,9 @@ class AngryBirds(Domain):
         novelties={name: _novelty(name) for name in PAPER_NOVELTIES},
         scores={score.name: score for score in _SCORES},
         controllers={score.name: _at_the_first for score in _SCORES},
+        oracle="nappingrl.domains.angrybirds.oracle:AngryBirdsOracle",
         defaults=Defaults(
-            agent="dqn", novelty="taller-slingshot", score="goal", detector="given", protocol="1..40+40",
+            agent="dqn", novelty="taller-slingshot", score="paper", detector="given", protocol="1..40+40",
             options={"rule": "text", "space": "embedding"},
         ),
     )  # fmt: skip
@@ -129,25 +147,14 @@ class AngryBirds(Domain):
         """Whether a won level continues until nothing moves: needed for the score, not for the outcome."""
         self._worlds: list[World | None] = [None] * n
         self._reels: list[list[Scene]] = [[] for _ in range(n)]
-        self._targets = [aim.Targets() for _ in range(n)]
+        self._targets = [Targets() for _ in range(n)]
         self._observations = np.zeros((n, layout.N_OBSERVATIONS), np.float32)
 
     def reset(self, rows: Rows, uniforms: Floats) -> None:
         """Load a level of each row's template, or of a random one; changed parameters take effect here."""
-        from nappingrl.domains.angrybirds.physics.world import World
-
-        names = list(TEMPLATES)
-        first, last = self.levels
-        for row, (which, number) in zip(rows.tolist(), uniforms.tolist(), strict=True):
-            parameters = dict(zip(self.spec.parameters, self._parameters[row].tolist(), strict=True))
-            template = parameters.pop("template")
-            if template not in range(len(names) + 1):
-                raise BadSpecError(f"template {template:g} of angrybirds; allowed: 0 (any), 1 to {len(names)}")
-            name = names[int(template) - 1] if template else names[int(which * len(names))]
-            strengths = {name: parameters[_parameter(name)] for name in NOVELTIES}
-            level = make_level(name, first + int(number * (last - first)))
-            self._worlds[row] = World(level, PRESET, make_change(strengths))
-            self._targets[row] = aim.Targets()
+        for row, draws in zip(rows.tolist(), uniforms, strict=True):
+            self._worlds[row] = choose_level(self._parameters[row], draws, self.levels).make_world()
+            self._targets[row] = Targets()
             self._update_observation(row)
 
     def observe(self, rows: Rows) -> Observations:
@@ -155,16 +162,24 @@ class AngryBirds(Domain):
         return self._observations[rows]
 
     def step(self, rows: Rows, actions: Actions) -> tuple[Floats, Flags]:
-        """Shoot once in each row and wait until nothing moves. A shot at an empty slot wastes the bird."""
+        """Shoot once in each row and wait until nothing moves.
+
+        An action that the mask excludes wastes the bird: it flies backwards, away from the level.
+        """
         rewards = np.zeros(len(rows))
         terminated = np.zeros(len(rows), np.bool_)
         for m, (row, action) in enumerate(zip(rows.tolist(), actions.tolist(), strict=True)):
-            shot = self._targets[row].aim(action, PLANNER, self.world(row).level.camera.scale)
-            rewards[m], terminated[m] = self.shoot(row, shot.release, shot.tap_ms)
+            shot = self._targets[row].aim(action)
+            at = release_point(shot, self.world(row).scene())
+            rewards[m], terminated[m] = self._shoot(row, at, shot.tap_ms if shot is not None else 0)
         return rewards, terminated
 
     def shoot(self, row: int, release: Point, tap_ms: int = 0) -> tuple[float, bool]:
-        """One shot, by an agent or a person: draw the bird to a point of the screen; reward, and whether it is over."""
+        """One shot by a person: draw the bird to a point of the screen; the reward, and whether the level is over."""
+        world = self.world(row)
+        return self._shoot(row, to_world(release, world.level.camera, world.view), tap_ms)
+
+    def _shoot(self, row: int, at: Point, tap_ms: int) -> tuple[float, bool]:
         world = self.world(row)
         scenes = self._reels[row] = [world.scene()] if self.reel_every else []
         first = world.ticks
@@ -173,7 +188,6 @@ class AngryBirds(Domain):
             if (world.ticks - first) % self.reel_every == 0:
                 scenes.append(world.scene())
 
-        at = aim.to_world(release, world.level.camera, world.view)
         world.shoot(at, tap_ms, keep if self.reel_every else None, until_won=not self.plays_out)
         self._update_observation(row)
         return float(world.status == "won"), world.status != "playing"
@@ -192,7 +206,7 @@ class AngryBirds(Domain):
     def _update_observation(self, row: int) -> None:
         world = self.world(row)
         self._targets[row].update(ground_truth(world.scene()))
-        self._observations[row] = self._targets[row].observe(world.pigs_left, world.goals_left)
+        self._observations[row] = self._targets[row].observe()
 
     def draw(self, row: int, canvas: Canvas) -> None:
         """Draw the screen."""

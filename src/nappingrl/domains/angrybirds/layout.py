@@ -1,6 +1,7 @@
-"""The observation of the agent: which of its 156 numbers stands where, how it is encoded and decoded.
+"""The observation of the agent: which of its 322 numbers stands where, how it is encoded and decoded.
 
-One block of numbers per object that can be aimed at, then the slingshot, the birds, and what is left to destroy.
+One block of numbers per object that can be aimed at, then the slingshot, the birds, and which actions are possible.
+Everything follows from the ground truth: what an object is, not whether it must be destroyed.
 """
 
 from dataclasses import dataclass
@@ -8,27 +9,25 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nappingrl.domains.angrybirds.actions import ACTION_NAMES, N_ACTIONS, N_SLOTS, OFFSETS, PER_OBJECT
 from nappingrl.domains.angrybirds.physics.scene import PIXELS, Box
-from nappingrl.types import Flags, Floats, Observations
+from nappingrl.types import Floats, Observations
 
-N_SLOTS = 12
 BIRD_COLOURS = ("red", "blue", "yellow", "black", "white")
 CLASSES = ("pig", "tnt", "wood", "ice", "stone", "platform", "other")
-"""Class of an object, by its colours; "other" if they are unknown."""
+"""Class of an object; "other" if its label, or its colours, are unknown."""
 OBJECT_FEATURES = ("is there", *CLASSES, "x", "y", "width", "height")
 SHARED_FEATURES = (
-    "sling x", "sling y", "sling width", "sling height", "birds", *(f"{c} bird" for c in BIRD_COLOURS), "pigs", "goals",
+    "sling x", "sling y", "sling width", "sling height", "birds", *(f"{c} bird" for c in BIRD_COLOURS),
 )  # fmt: skip
 OBSERVATION_NAMES = (
     *(f"object {slot + 1} {name}" for slot in range(N_SLOTS) for name in OBJECT_FEATURES),
     *SHARED_FEATURES,
+    *(f"{action} is possible" for action in ACTION_NAMES),
 )
 N_OBSERVATIONS = len(OBSERVATION_NAMES)
-PIGS = OBSERVATION_NAMES.index("pigs")
-GOALS = OBSERVATION_NAMES.index("goals")
-"""Index of the number of pigs, and of all objects that must be destroyed."""
-MAX_COUNT = 5
-"""Counts are encoded as shares of this."""
+MAX_BIRDS = 5
+"""The number of birds is encoded as a share of this."""
 
 _PER_SLOT = len(OBJECT_FEATURES)
 _N_SLOT_NUMBERS = N_SLOTS * _PER_SLOT
@@ -37,8 +36,10 @@ _BOX_COLUMNS = slice(1 + len(CLASSES), _PER_SLOT)
 _SLING = slice(_N_SLOT_NUMBERS, _N_SLOT_NUMBERS + 4)
 _BIRDS = OBSERVATION_NAMES.index("birds")
 _BIRD_ON_SLING = slice(_BIRDS + 1, _BIRDS + 1 + len(BIRD_COLOURS))
+_MASK = slice(N_OBSERVATIONS - N_ACTIONS, N_OBSERVATIONS)
 _BOX_SCALE = 100
 """Pixels of width or height that are encoded as 1."""
+_ALL_SHOTS = (True,) * PER_OBJECT
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,12 @@ class Target:
     kind: str
     """One of `CLASSES`."""
     box: Box
+    shots: tuple[bool, ...] = _ALL_SHOTS
+    """Which of the actions on it have a launch angle, in the order of the actions."""
+
+    def is_possible(self, trajectory: int, offset: int) -> bool:
+        """Whether the planner finds a launch angle."""
+        return self.shots[trajectory * len(OFFSETS) + OFFSETS.index(offset)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +67,6 @@ class ObservedLevel:
     birds: int
     bird: str
     """Colour of the bird on the sling; empty if there is none."""
-    pigs: int
-    goals: int
 
     def of_kind(self, kind: str) -> list[Target]:
         """The targets of one class, in slot order."""
@@ -69,19 +74,19 @@ class ObservedLevel:
 
 
 def encode(level: ObservedLevel) -> NDArray[np.float32]:
-    """An observation, (156,) float32; most numbers lie between 0 and 1."""
+    """An observation, (322,) float32; most numbers lie between 0 and 1."""
     out = np.zeros(N_OBSERVATIONS, np.float32)
     slots = out[:_N_SLOT_NUMBERS].reshape(N_SLOTS, _PER_SLOT)
+    mask = out[_MASK].reshape(N_SLOTS, PER_OBJECT)
     for target in level.targets:
         slots[target.slot, 0] = 1.0
         slots[target.slot, 1 + CLASSES.index(target.kind)] = 1.0
         slots[target.slot, _BOX_COLUMNS] = _encode_box(target.box)
+        mask[target.slot] = target.shots
     out[_SLING] = _encode_box(level.sling)
-    out[_BIRDS] = min(level.birds, MAX_COUNT) / MAX_COUNT
+    out[_BIRDS] = min(level.birds, MAX_BIRDS) / MAX_BIRDS
     if level.bird:
         out[_BIRDS + 1 + BIRD_COLOURS.index(level.bird)] = 1.0
-    out[PIGS] = level.pigs / MAX_COUNT
-    out[GOALS] = level.goals / MAX_COUNT
     return out
 
 
@@ -89,26 +94,29 @@ def decode(observation: NDArray[np.floating]) -> ObservedLevel:
     """The level that an observation shows; boxes are exact up to single precision."""
     numbers = observation.astype(np.float64)
     slots = numbers[:_N_SLOT_NUMBERS].reshape(N_SLOTS, _PER_SLOT)
+    shots = (numbers[_MASK].reshape(N_SLOTS, PER_OBJECT) > 0).tolist()
     targets = tuple(
-        Target(i, CLASSES[int(slot[_CLASS_COLUMNS].argmax())], _decode_box(*slot[_BOX_COLUMNS].tolist()))
+        Target(i, CLASSES[int(slot[_CLASS_COLUMNS].argmax())], _decode_box(*slot[_BOX_COLUMNS].tolist()), (*shots[i],))
         for i, slot in enumerate(slots)
         if slot[0] > 0
     )
     colours = numbers[_BIRD_ON_SLING]
     bird = BIRD_COLOURS[int(colours.argmax())] if colours.any() else ""
-    birds, pigs, goals = (round(float(numbers[i]) * MAX_COUNT) for i in (_BIRDS, PIGS, GOALS))
-    return ObservedLevel(targets, _decode_box(*numbers[_SLING].tolist()), birds, bird, pigs, goals)
+    birds = round(float(numbers[_BIRDS]) * MAX_BIRDS)
+    return ObservedLevel(targets, _decode_box(*numbers[_SLING].tolist()), birds, bird)
 
 
-def occupied(observations: Observations) -> Flags:
-    """Which slots hold an object, (n, 12)."""
-    flags: Flags = observations[:, :_N_SLOT_NUMBERS:_PER_SLOT] > 0
+def possible_actions(observations: Observations) -> NDArray[np.bool_]:
+    """Which actions aim at an object on the screen and have a launch angle, (n, 168)."""
+    flags: NDArray[np.bool_] = observations[:, _MASK] > 0
     return flags
 
 
-def decode_counts(observations: Observations, column: int) -> Floats:
-    """One column of counts (`PIGS` or `GOALS`) as whole numbers, (n,)."""
-    return np.rint(observations[:, column].astype(np.float64) * MAX_COUNT)
+def count_pigs(observations: Observations) -> Floats:
+    """How many objects look like pigs, (n,)."""
+    is_pig = observations[:, 1 + CLASSES.index("pig") : _N_SLOT_NUMBERS : _PER_SLOT] > 0
+    pigs: Floats = is_pig.sum(axis=1, dtype=np.float64)
+    return pigs
 
 
 def _encode_box(box: Box) -> tuple[float, float, float, float]:

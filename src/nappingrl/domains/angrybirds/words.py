@@ -1,11 +1,11 @@
-"""Shots in words: "the stone ledge left of the pig, high, 15 pixels right of its centre"."""
+"""Shots in words: "the stone ledge left of the pig, high, 15 pixels above its centre"."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nappingrl.domains.angrybirds.aiming import TRAJECTORIES, split
+from nappingrl.domains.angrybirds.actions import TRAJECTORIES, split
 from nappingrl.domains.angrybirds.free_shots import shot_of
 from nappingrl.domains.angrybirds.layout import ObservedLevel, Target, decode
 
@@ -15,7 +15,7 @@ KINDS = {"pig": "the pig", "tnt": "the TNT", "other": "the unknown object"}
 
 
 def name_shot(observation: NDArray[np.floating[Any]], action: int) -> str:
-    """What an action aims at in an observed level, on which trajectory, and how far beside the centre."""
+    """What an action aims at in an observed level, on which trajectory, and how far above or below the centre."""
     if shot_of(action) is not None:
         return "a free shot"
     slot, trajectory, offset = split(action)
@@ -23,7 +23,7 @@ def name_shot(observation: NDArray[np.floating[Any]], action: int) -> str:
     target = next((target for target in level.targets if target.slot == slot), None)
     if target is None:
         return f"nothing (place {slot + 1} is empty), {TRAJECTORIES[trajectory]}"
-    side = f", {abs(offset)} pixels {'right' if offset > 0 else 'left'} of its centre" if offset else ""
+    side = f", {abs(offset)} pixels {'above' if offset > 0 else 'below'} its centre" if offset else ""
     return f"{_name_target(target, level)}, {TRAJECTORIES[trajectory]}{side}"
 
 

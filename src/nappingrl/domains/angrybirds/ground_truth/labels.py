@@ -1,8 +1,9 @@
 """Labels of objects in the ground truth."""
 
 import re
+from functools import cache
 
-from nappingrl.domains.angrybirds.physics.scene import BIRDS, BLOCKS, NOVEL, PIGS, Thing
+from nappingrl.domains.angrybirds.physics.scene import BIRDS, BLOCKS, MATERIALS, NOVEL, PIGS, Thing
 
 GROUND, SLINGSHOT, TRAJECTORY = "Ground", "Slingshot", "Trajectory"
 OBJECT = "Object"
@@ -17,6 +18,14 @@ def _stem(type_: str) -> str:
 
 
 _STEMS = {type_: _stem(type_) for type_ in BIRDS + PIGS + BLOCKS}
+
+
+_WORDS = (
+    {_STEMS[type_]: "pig" for type_ in PIGS}
+    | {_STEMS[type_]: type_.removeprefix("Bird").lower() for type_ in BIRDS}
+    | {f"{material}_{_STEMS[type_]}": material for material in MATERIALS for type_ in BLOCKS}
+    | {"TNT": "tnt", "Platform": "platform", "Egg": "white"}
+)
 
 
 def damage_stage(thing: Thing) -> int:
@@ -36,3 +45,14 @@ def label(thing: Thing) -> str:
         return thing.type
     prefix = f"{thing.material}_" if thing.kind == "block" else ""
     return f"{prefix}{stem}_{damage_stage(thing)}"
+
+
+@cache
+def word_of(label: str) -> str:
+    """What a label in developer mode says of an object, in the words of `Thing.colour`; "unknown" for other labels.
+
+    Examples:
+        >>> [word_of(label) for label in ("pig_basic_small_1", "wood_rect_fat_2", "TNT", "bird_red_1", "novel_object")]
+        ['pig', 'wood', 'tnt', 'red', 'unknown']
+    """
+    return _WORDS.get(label.rpartition("_")[0], _WORDS.get(label, "unknown"))

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from nappingrl.domains.angrybirds.aiming import Shot, Targets, to_world
+from nappingrl.domains.angrybirds.aiming import Shot, Targets, release_point
 from nappingrl.domains.angrybirds.ground_truth.state import ground_truth
 from nappingrl.domains.angrybirds.physics.scene import Scene
 from nappingrl.domains.angrybirds.physics.world import World
@@ -16,7 +16,6 @@ from nappingrl.domains.angrybirds.play.play import Play
 
 LOOK_FRAMES, PULL_FRAMES, END_FRAMES = 12, 15, 38
 """Frames for which an agent waits before a shot, draws the bird, and shows the result."""
-PLANNER = "official"
 
 Observation = NDArray[np.float32]
 
@@ -60,7 +59,7 @@ class Autoplay:
             observation = _observe(targets, play.world)
             action = self.policy.act(observation)
             scene = play.world.scene()
-            yield from _shoot(play, scene, targets.aim(action, PLANNER, scene.camera.scale))
+            yield from _shoot(play, scene, targets.aim(action))
             while play.world.is_under_way:
                 play.advance()
                 yield
@@ -76,12 +75,12 @@ class Autoplay:
 
 def _observe(targets: Targets, world: World) -> Observation:
     targets.update(ground_truth(world.scene()))
-    return targets.observe(world.pigs_left, world.goals_left)
+    return targets.observe()
 
 
-def _shoot(play: Play, scene: Scene, shot: Shot) -> Iterator[None]:
+def _shoot(play: Play, scene: Scene, shot: Shot | None) -> Iterator[None]:
     """Draw the bird over some frames and let go."""
-    release = to_world(shot.release, scene.camera, scene.view)
+    release = release_point(shot, scene)
     x, y = scene.sling.origin
     distance = max(1.0, hypot(release[0] - x, release[1] - y))
     for i in range(1, PULL_FRAMES + 1):
@@ -89,4 +88,4 @@ def _shoot(play: Play, scene: Scene, shot: Shot) -> Iterator[None]:
         play.pull = x + share * (release[0] - x), y + share * (release[1] - y)
         yield
     play.pull = release
-    play.let_go(shot.tap_ms)
+    play.let_go(shot.tap_ms if shot is not None else 0)

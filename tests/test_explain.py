@@ -104,14 +104,14 @@ def test_cars_are_named_in_crossroad() -> None:
 def test_many_observations_are_grouped_by_the_words_of_the_domain() -> None:
     domain = find_domain("angrybirds")
     pig = Target(0, "pig", Box(300, 300, 320, 320))
-    level = encode(ObservedLevel((pig,), Box(100, 300, 110, 330), 1, "red", 1, 1))
+    level = encode(ObservedLevel((pig,), Box(100, 300, 110, 330), 1, "red"))
     states, candidates = np.tile(level, (3, 1)), np.eye(3, domain.n_actions, dtype=np.bool_)
     ones = np.ones(3, np.int64)
     principles = {"situation": states, "wanted": ones, "candidates": candidates, "visits": ones, "best": ones}
     (rule,) = summarise_principles(principles, domain, [str(a) for a in range(domain.n_actions)])
     assert rule.purity == pytest.approx(1 / 3)
     assert rule.situation == "1 pig; 1 bird"
-    assert rule.wanted == "the pig, low, 15 pixels right of its centre"
+    assert rule.wanted == "the pig, low, 15 pixels above its centre"
     assert rule.now == ("the pig, low",)
 
 

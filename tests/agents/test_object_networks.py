@@ -32,7 +32,8 @@ def make_agent(kind: str, seed: int = 0) -> NetworkAgent:
 
 
 def scenes(m: int, there: list[bool]) -> np.ndarray:
-    observations = np.random.default_rng(3).random((m, 14)).astype(np.float32)
+    observations = np.random.default_rng(3).random((m, 26)).astype(np.float32)
+    observations[:, 14:] = np.repeat(there, 4)
     for slot, is_there in enumerate(there):
         observations[:, slot * 4] = is_there
         if not is_there:
@@ -90,7 +91,7 @@ def test_layout_splits_and_masks() -> None:
     layout = Layout(**LAYOUT)
     objects, shared, there = layout.split(torch.as_tensor(scenes(2, [True, False, True])))
     assert (objects.shape, shared.shape, there.tolist()) == ((2, 3, 4), (2, 2), [[True, False, True]] * 2)
-    assert (layout.n_observations, layout.n_actions) == (14, 12)
+    assert (layout.n_features, layout.n_observations, layout.n_actions) == (14, 26, 12)
 
 
 def test_replay_samples_by_priority_and_overwrites_the_oldest() -> None:
@@ -107,14 +108,15 @@ def test_replay_samples_by_priority_and_overwrites_the_oldest() -> None:
 class Signs(gymnasium.Env[Any, Any]):
     """One step: of the objects that are there, aiming low at the one whose third number is greatest wins."""
 
-    observation_space = gymnasium.spaces.Box(0, 1, (14,), np.float32)
+    observation_space = gymnasium.spaces.Box(0, 1, (26,), np.float32)
     action_space = gymnasium.spaces.Discrete(12)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
-        self._seen = self.np_random.random(14).astype(np.float32)
+        self._seen = self.np_random.random(26).astype(np.float32)
         there = self.np_random.permutation([True, True, False])
         self._seen[[0, 4, 8]] = there
+        self._seen[14:] = np.repeat(there, 4)
         return self._seen, {"action_mask": np.repeat(there, 4)}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -188,7 +190,7 @@ def test_a_birds_agent_trains_saves_and_loads(tmp_path: Path) -> None:
     assert set(card["pass_rate"]) == {"episodes", "training levels", "held-out levels"}
     assert list((tmp_path / "tb").rglob("events*"))
     agent = agents.load(tmp_path / "angrybirds-dqn-rel.json")
-    assert (agent.n_actions, agent.observation_shape, agent.sha256) == (168, (156,), card["sha256"])
+    assert (agent.n_actions, agent.observation_shape, agent.sha256) == (168, (322,), card["sha256"])
     about = json.loads((tmp_path / "angrybirds-dqn-rel.json").read_text())
     (tmp_path / "angrybirds-dqn-rel.json").write_text(json.dumps(about | {"sha256": "0"}))
     with pytest.raises(BadAgentError, match="sha256"):

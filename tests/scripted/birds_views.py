@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from nappingrl.domains.angrybirds.aiming import split
+from nappingrl.domains.angrybirds.actions import split
 from nappingrl.domains.angrybirds.domain import AngryBirds
-from nappingrl.domains.angrybirds.layout import GOALS, ObservedLevel, Target, encode
+from nappingrl.domains.angrybirds.layout import ObservedLevel, Target, encode
 from nappingrl.domains.angrybirds.levels.templates import TEMPLATES
 from nappingrl.domains.angrybirds.physics.scene import Box
 from nappingrl.scripted.base import Observation, ScriptedPolicy
@@ -16,13 +16,10 @@ SLING = (92.0, 248.0, 12.0, 38.0)
 PIG: Thing = ("pig", 327, 230, 14, 14)
 
 
-def observe(
-    *things: Thing, sling: tuple[float, float, float, float] = SLING, bird: str = "red", goals: int | None = None
-) -> Observation:
-    """An observation with these objects in its slots; `goals` defaults to the number of pigs."""
+def observe(*things: Thing, sling: tuple[float, float, float, float] = SLING, bird: str = "red") -> Observation:
+    """An observation with these objects in its slots."""
     targets = tuple(Target(slot, thing[0], _box(*thing[1:])) for slot, thing in enumerate(things) if thing is not None)
-    pigs = sum(target.kind == "pig" for target in targets)
-    return encode(ObservedLevel(targets, _box(*sling), 1, bird, pigs, pigs if goals is None else goals))
+    return encode(ObservedLevel(targets, _box(*sling), 1, bird))
 
 
 def _box(left: float, top: float, width: float, height: float) -> Box:
@@ -34,9 +31,7 @@ def shoot(
 ) -> tuple[int, int, int]:
     """Let a policy shoot once and learn the outcome; returns slot, trajectory and offset."""
     action = policy.act(observation)
-    following = observation.copy()
-    following[GOALS] = 0.0 if is_hit else observation[GOALS]
-    policy.learn(observation, action, following, float(is_hit), True, detected)
+    policy.learn(observation, action, observation, float(is_hit), True, detected)
     return split(action)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from domains.angrybirds.birds_range import level, on_shelf, targets_of
-from nappingrl.domains.angrybirds.aiming import to_world
+from nappingrl.domains.angrybirds.aiming import release_point
 from nappingrl.domains.angrybirds.free_shots import FIRST, number_of, shot_of
 from nappingrl.domains.angrybirds.layout import Target
 from nappingrl.domains.angrybirds.physics.scene import Box, Item
@@ -194,8 +194,9 @@ def test_its_free_shot_hits_a_pig_in_the_world(x: float) -> None:
     agent.start(np.array([0]), np.array([7]))
     world = World(level(*on_shelf(Item("pig", "BasicMedium", x, -1.0), 0.38), has_far_pig=False))
     targets = targets_of(world.scene())
-    decision = agent.decide(np.array([0]), targets.observe(world.pigs_left, world.goals_left)[None])
+    decision = agent.decide(np.array([0]), targets.observe()[None])
     assert not decision.preferences.any()
-    aimed = targets.aim(int(decision.actions[0]), "official", world.level.camera.scale)
-    world.shoot(to_world(aimed.release, world.level.camera, world.view), aimed.tap_ms)
+    aimed = targets.aim(int(decision.actions[0]))
+    assert aimed is not None
+    world.shoot(release_point(aimed, world.scene()), aimed.tap_ms)
     assert world.status == "won"

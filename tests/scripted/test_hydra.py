@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nappingrl.agents import load
-from nappingrl.domains.angrybirds.aiming import split
+from nappingrl.domains.angrybirds.actions import split
 from nappingrl.domains.angrybirds.domain import AngryBirds
 from nappingrl.domains.angrybirds.layout import ObservedLevel, Target, decode
 from nappingrl.domains.angrybirds.levels.templates import TEMPLATES
@@ -194,7 +194,7 @@ def hydra():
 
 def make_view(*targets):
     things = tuple(Target(i, kind, Box(*box)) for i, (kind, box) in enumerate(targets))
-    return ObservedLevel(things, Box(92, 248, 104, 286), 1, "red", 1, 1)
+    return ObservedLevel(things, Box(92, 248, 104, 286), 1, "red")
 
 
 @pytest.mark.parametrize("trajectory", [0, 1])
@@ -230,7 +230,7 @@ def test_inconsistency_of_a_shot_by_hand():
     killed = hydra_birds_model.Outcome(np.array([True, False, False]), path)
     missed = hydra_birds_model.Outcome(np.array([False, False, False]), path)
     broken = hydra_birds_model.Outcome(np.array([False, True, True]), path)
-    no_pig = ObservedLevel(before.targets[1:], before.sling, 0, "", 0, 0)
+    no_pig = ObservedLevel(before.targets[1:], before.sling, 0, "")
     wood_rolled = make_view(*[(t.kind, (t.box.left + 9 * (t.kind == "wood"), *_rest(t))) for t in before.targets])
     assert hydra_birds.inconsistency(setting, missed, before) == 0
     assert hydra_birds.inconsistency(setting, killed, no_pig) == 10  # pixels from the path's end to the pig

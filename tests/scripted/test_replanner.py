@@ -98,8 +98,8 @@ def test_what_has_a_pigs_colour_but_not_its_size_is_no_pig() -> None:
 def test_a_goal_that_is_no_pig_must_be_something_unfamiliar() -> None:
     policy = at_home(observe(PIG, NEAR))
     bone = ("other", 280.0, 280.0, 16.0, 5.0)
-    assert shoot(policy, observe(PIG, NEAR, bone, goals=2), is_hit=True)[0] == 0
-    assert shoot(policy, observe(None, NEAR, bone, goals=1), is_hit=True)[0] == 2
+    assert shoot(policy, observe(PIG, NEAR, bone), is_hit=True)[0] == 0
+    assert shoot(policy, observe(None, NEAR, bone), is_hit=True)[0] == 2
 
 
 def test_restless_sizes_of_the_slingshot_are_not_listened_to() -> None:

@@ -121,7 +121,7 @@ class Log:
 
 def targets_of(scene: Scene) -> Targets:
     targets = Targets()
-    targets.update(ground_truth(scene, dev=False))
+    targets.update(ground_truth(scene))
     return targets
 
 

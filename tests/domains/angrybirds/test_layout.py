@@ -6,37 +6,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domains.angrybirds.birds_range import Log, level, mixed, release, targets_of
+from nappingrl.domains.angrybirds.actions import N_SLOTS, OFFSETS, PER_OBJECT, join
 from nappingrl.domains.angrybirds.layout import (
     BIRD_COLOURS,
     CLASSES,
-    GOALS,
     N_OBSERVATIONS,
-    N_SLOTS,
     OBSERVATION_NAMES,
-    PIGS,
     ObservedLevel,
     Target,
+    count_pigs,
     decode,
-    decode_counts,
     encode,
-    occupied,
+    possible_actions,
 )
 from nappingrl.domains.angrybirds.physics.scene import Box, Item, Scene
 from nappingrl.domains.angrybirds.physics.world import World
 
 
-def test_there_are_156_numbers_with_different_names() -> None:
-    assert len(set(OBSERVATION_NAMES)) == N_OBSERVATIONS == 156
+def test_there_are_322_numbers_with_different_names() -> None:
+    assert len(set(OBSERVATION_NAMES)) == N_OBSERVATIONS == 322
 
 
-def named(scene: Scene, pigs: int = 0, goals: int = 0) -> dict[str, float]:
-    observation = targets_of(scene).observe(pigs, goals)
+def named(scene: Scene) -> dict[str, float]:
+    observation = targets_of(scene).observe()
     assert observation.dtype == np.float32
     return dict(zip(OBSERVATION_NAMES, observation.tolist(), strict=True))
 
 
 def test_observation_by_hand() -> None:
-    values = named(World(mixed()).scene(), pigs=2, goals=3)
+    values = named(World(mixed()).scene())
     assert values["object 1 is there"] == 1
     assert values["object 1 pig"] == 1
     assert values["object 1 wood"] == 0
@@ -53,11 +51,12 @@ def test_observation_by_hand() -> None:
     assert (values["sling width"], values["sling height"]) == pytest.approx((0.12, 0.38))
     assert (values["yellow bird"], values["red bird"]) == (1, 0)
     assert values["birds"] == pytest.approx(3 / 5)
-    assert (values["pigs"], values["goals"]) == pytest.approx((2 / 5, 3 / 5))
+    assert values["object 1 low +0 is possible"] == values["object 8 high -35 is possible"] == 1
+    assert values["object 9 low +0 is possible"] == 0
 
 
 def test_one_class_per_object() -> None:
-    observation = targets_of(World(mixed()).scene()).observe(2, 2)
+    observation = targets_of(World(mixed()).scene()).observe()
     slots = observation[: N_SLOTS * 12].reshape(N_SLOTS, 12)
     assert slots[:, 0].tolist() == [1] * 8 + [0] * 4
     assert slots[:, 1:8].sum(axis=1).tolist() == slots[:, 0].tolist()
@@ -84,23 +83,34 @@ BOXES = st.builds(
 
 @given(
     kinds=st.lists(st.sampled_from((None, *CLASSES)), max_size=N_SLOTS), sling=BOXES, data=st.data(),
-    birds=st.integers(0, 5), bird=st.sampled_from(("", *BIRD_COLOURS)), pigs=st.integers(0, 9), goals=st.integers(0, 9),
+    birds=st.integers(0, 5), bird=st.sampled_from(("", *BIRD_COLOURS)),
 )  # fmt: skip
 def test_decoding_inverts_encoding(
-    kinds: list[str | None], sling: Box, data: st.DataObject, birds: int, bird: str, pigs: int, goals: int
+    kinds: list[str | None], sling: Box, data: st.DataObject, birds: int, bird: str
 ) -> None:
-    targets = [Target(i, kind, data.draw(BOXES)) for i, kind in enumerate(kinds) if kind is not None]
-    observation = encode(ObservedLevel(tuple(targets), sling, birds, bird, pigs, goals))
+    targets = [
+        Target(i, kind, data.draw(BOXES), data.draw(st.tuples(*[st.booleans()] * PER_OBJECT)))
+        for i, kind in enumerate(kinds)
+        if kind is not None
+    ]
+    observation = encode(ObservedLevel(tuple(targets), sling, birds, bird))
     level = decode(observation)
-    assert [(target.slot, target.kind) for target in level.targets] == [(t.slot, t.kind) for t in targets]
+    assert [(t.slot, t.kind, t.shots) for t in level.targets] == [(t.slot, t.kind, t.shots) for t in targets]
     for before, after in zip(targets, level.targets, strict=True):
         assert after.box == pytest.approx(before.box, abs=1e-3)
     assert level.sling == pytest.approx(sling, abs=1e-3)
-    assert (level.birds, level.bird, level.pigs, level.goals) == (birds, bird, pigs, goals)
+    assert (level.birds, level.bird) == (birds, bird)
     batch = observation[None]
-    assert np.flatnonzero(occupied(batch)[0]).tolist() == [target.slot for target in targets]
-    assert (decode_counts(batch, PIGS)[0], decode_counts(batch, GOALS)[0]) == (pigs, goals)
+    possible = [
+        join(target.slot, way, offset)
+        for target in targets
+        for way in (0, 1)
+        for offset in OFFSETS
+        if target.is_possible(way, offset)
+    ]
+    assert np.flatnonzero(possible_actions(batch)[0]).tolist() == possible
+    assert count_pigs(batch)[0] == kinds.count("pig")
 
 
 def test_more_than_five_birds_count_as_five() -> None:
-    assert decode(encode(ObservedLevel((), Box(0, 0, 1, 1), 8, "red", 0, 0))).birds == 5
+    assert decode(encode(ObservedLevel((), Box(0, 0, 1, 1), 8, "red"))).birds == 5

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nappingrl.domains.angrybirds.aiming import join
+from nappingrl.domains.angrybirds.actions import join
 from nappingrl.domains.angrybirds.layout import ObservedLevel, Target, encode
 from nappingrl.domains.angrybirds.physics.scene import Box
 from nappingrl.domains.angrybirds.words import name_shot
@@ -15,15 +15,15 @@ SLING = Box(100, 300, 110, 330)
 
 
 def level(*targets: Target) -> np.ndarray:
-    return encode(ObservedLevel(targets, SLING, 1, "red", 1, 1))
+    return encode(ObservedLevel(targets, SLING, 1, "red"))
 
 
 @pytest.mark.parametrize(
     ("slot", "trajectory", "offset", "text"),
     [
         (0, 0, 0, "the pig, low"),
-        (3, 1, 15, "the stone ledge left of the pig, high, 15 pixels right of its centre"),
-        (4, 0, -25, "the wood post above the pig, low, 25 pixels left of its centre"),
+        (3, 1, 15, "the stone ledge left of the pig, high, 15 pixels above its centre"),
+        (4, 0, -25, "the wood post above the pig, low, 25 pixels below its centre"),
         (7, 0, 0, "nothing (place 8 is empty), low"),
     ],
 )

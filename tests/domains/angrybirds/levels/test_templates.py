@@ -6,7 +6,8 @@ from itertools import product
 
 import pytest
 
-from nappingrl.domains.angrybirds.aiming import ACTION_NAMES, Targets, join, split, to_world
+from nappingrl.domains.angrybirds.actions import ACTION_NAMES, join, split
+from nappingrl.domains.angrybirds.aiming import Targets, release_point
 from nappingrl.domains.angrybirds.ground_truth.state import ground_truth
 from nappingrl.domains.angrybirds.levels.templates import LEVELS, TEMPLATES, make_level
 from nappingrl.domains.angrybirds.novelties import PAPER_NOVELTIES, make_change
@@ -25,9 +26,8 @@ def status_after(name: str, number: int, strength: float, actions: tuple[int, ..
     targets = Targets()
     for action in actions:
         scene = world.scene()
-        targets.update(ground_truth(scene, dev=False))
-        shot = targets.aim(action, planner, scene.camera.scale)
-        world.shoot(to_world(shot.release, scene.camera, scene.view), shot.tap_ms)
+        targets.update(ground_truth(scene))
+        world.shoot(release_point(targets.aim(action, planner), scene))
     return world.status
 
 

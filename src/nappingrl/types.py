@@ -60,6 +60,9 @@ class OracleController(ABC):
     plans_episodes: ClassVar[bool] = False
     """Whether it plans every episode for itself, which takes long."""
 
+    def __init__(self, domain: "DomainSpec") -> None:
+        self.domain = domain
+
     @abstractmethod
     def plan(self, parameters: Floats) -> NDArray[np.float64]:
         """Plans (m, k) for domains with parameters (m, p)."""
@@ -246,7 +249,7 @@ class DomainSpec:
         if not self.oracle:
             return None
         module, _, attribute = self.oracle.partition(":")
-        oracle: OracleController = getattr(import_module(module), attribute)()
+        oracle: OracleController = getattr(import_module(module), attribute)(self)
         return oracle
 
     def renamed(self, name: str, title: str, env_id: str) -> "DomainSpec":

@@ -3,6 +3,10 @@
 The agent has no memory and brings its own planner: its shots are no actions of the domain but free shots.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
 from nappingrl.domains.angrybirds.free_shots import number_of
 from nappingrl.domains.angrybirds.ground_truth.state import GroundTruth, boxes, sling_box
 from nappingrl.domains.angrybirds.layout import BIRD_COLOURS, CLASSES, Target, decode
@@ -39,4 +43,5 @@ class DataLab(ScriptedBirdsAgent):
 
     name = "datalab"
     extends_actions = True
+    domain_options: Mapping[str, Any] = MappingProxyType({"observation": "colour"})
     policy = DataLabPolicy

@@ -5,13 +5,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 from tyro.conf import Positional
 
+from nappingrl.agents import load
+from nappingrl.agents.base import check_fit
+from nappingrl.agents.single_trial import SingleTrial
 from nappingrl.cli.console import print_note, progress
+from nappingrl.domains import find_domain
 from nappingrl.domains.angrybirds.levels import files as levels
 from nappingrl.domains.angrybirds.levels.templates import TEMPLATES, make_level
 from nappingrl.domains.angrybirds.novelties import make_change
+from nappingrl.domains.angrybirds.observer import OBSERVATION
 from nappingrl.domains.angrybirds.physics.presets import preset_by_name
 from nappingrl.domains.angrybirds.physics.scene import Level
 from nappingrl.domains.angrybirds.play.autoplay import Autoplay
@@ -21,12 +25,10 @@ from nappingrl.domains.angrybirds.play.play import Play as Played
 from nappingrl.domains.angrybirds.play.record import Recorder, make_recorder
 from nappingrl.domains.angrybirds.play.window import Window
 from nappingrl.errors import BadSpecError, check_name, check_whole
-from nappingrl.registry import agents
 from nappingrl.trials.limits import MAX_LEVELS, MAX_SEED
 
 DEFAULT_TEMPLATE = "bone"
-PREFIX = "angrybirds-"
-"""Of the names of scripted agents in the registry."""
+DOMAIN = "angrybirds"
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class Play:
     novelty: str = ""
     """Novelty to play with; `napping birds levels --help` lists the names. Default: none."""
     agent: str = ""
-    """Scripted agent that plays instead of you: naive, naive-adaptation, datalab, replanner or hydra."""
+    """Agent that plays instead of you: a name that `napping list` shows for angrybirds, or the path of an agent."""
     levels: int = 0
     """Number of levels that an agent plays. Default: unlimited in a window, 1 without."""
     seed: int = 0
@@ -104,9 +106,11 @@ class Play:
         check_whole("--seed", self.seed, 0, MAX_SEED)
         if not self.agent:
             return None
-        scripted = [name.removeprefix(PREFIX) for name in agents.names() if name.startswith(PREFIX)]
-        agent_class = agents.get(PREFIX + check_name("agent", self.agent, scripted))
-        return Autoplay(agent_class.policy(np.random.default_rng(self.seed)), detected=bool(self.novelty))
+        agent = load(self.agent, DOMAIN)
+        domain = find_domain(DOMAIN, agent.domain_options)
+        check_fit(agent, domain)
+        observation = str(domain.chosen.get("observation", OBSERVATION.default))
+        return Autoplay(SingleTrial(agent, self.seed), bool(self.novelty), observation)
 
     def _recorder(self) -> Recorder | None:
         return make_recorder(self.record) if self.record is not None else None

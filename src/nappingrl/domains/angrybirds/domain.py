@@ -1,7 +1,7 @@
 """Angry Birds as a domain: one step is one shot, an episode is one level, its return is 1 if the level was passed."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 from nappingrl.domains.angrybirds import actions, layout
-from nappingrl.domains.angrybirds.aiming import Targets, release_point, to_world
-from nappingrl.domains.angrybirds.ground_truth.state import ground_truth
+from nappingrl.domains.angrybirds.aiming import release_point, to_world
 from nappingrl.domains.angrybirds.levels.templates import LEVELS, TEMPLATES, make_level
 from nappingrl.domains.angrybirds.novelties import NOVELTIES, PAPER_NOVELTIES, make_change
+from nappingrl.domains.angrybirds.observer import OBSERVATION, Observer, observation_names
 from nappingrl.domains.angrybirds.words import name_shot
 from nappingrl.domains.base import Domain
 from nappingrl.domains.canvas import Canvas
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from nappingrl.domains.angrybirds.physics.world import World
 
 PRESET = "phyq"
+_LOW, _HIGH = -4.0, 8.0
+"""Bounds of observations."""
 ANY_TEMPLATE = 0.0
 
 
@@ -106,12 +108,26 @@ def choose_level(parameters: Floats, draws: Floats, levels: tuple[int, int] = (0
     return LevelChoice(name, first + int(number * (last - first)), tuple(strengths))
 
 
+def _configure(domain: DomainSpec) -> DomainSpec:
+    """The domain with another observation; those by label and by colour have the same numbers."""
+    names = observation_names(domain.chosen["observation"])
+    n = len(names)
+    return replace(
+        domain,
+        observation_low=np.full(n, _LOW, np.float32),
+        observation_high=np.full(n, _HIGH, np.float32),
+        observation_centre=np.zeros(n),
+        observation_scale=np.ones(n),
+        observation_names=names,
+    )
+
+
 class AngryBirds(Domain):
     """A batch of levels, each in its own world."""
 
     spec = DomainSpec(
-        observation_low=np.full(layout.N_OBSERVATIONS, -4.0, np.float32),
-        observation_high=np.full(layout.N_OBSERVATIONS, 8.0, np.float32),
+        observation_low=np.full(layout.N_OBSERVATIONS, _LOW, np.float32),
+        observation_high=np.full(layout.N_OBSERVATIONS, _HIGH, np.float32),
         observation_centre=np.zeros(layout.N_OBSERVATIONS),
         observation_scale=np.ones(layout.N_OBSERVATIONS),
         observation_names=layout.OBSERVATION_NAMES,
@@ -132,6 +148,8 @@ class AngryBirds(Domain):
         novelties={name: _novelty(name) for name in PAPER_NOVELTIES},
         scores={score.name: score for score in _SCORES},
         controllers={score.name: _at_the_first for score in _SCORES},
+        options={"observation": OBSERVATION},
+        configure=_configure,
         oracle="nappingrl.domains.angrybirds.oracle:AngryBirdsOracle",
         defaults=Defaults(
             agent="dqn", novelty="taller-slingshot", score="paper", detector="given", protocol="1..40+40",
@@ -147,15 +165,18 @@ class AngryBirds(Domain):
         """Whether a won level continues until nothing moves: needed for the score, not for the outcome."""
         self._worlds: list[World | None] = [None] * n
         self._reels: list[list[Scene]] = [[] for _ in range(n)]
-        self._targets = [Targets() for _ in range(n)]
-        self._observations = np.zeros((n, layout.N_OBSERVATIONS), np.float32)
+        self._observers = [self._new_observer() for _ in range(n)]
+        self._observations = np.zeros((n, *self.spec.observation_low.shape), np.float32)
 
     def reset(self, rows: Rows, uniforms: Floats) -> None:
         """Load a level of each row's template, or of a random one; changed parameters take effect here."""
         for row, draws in zip(rows.tolist(), uniforms, strict=True):
             self._worlds[row] = choose_level(self._parameters[row], draws, self.levels).make_world()
-            self._targets[row] = Targets()
+            self._observers[row] = self._new_observer()
             self._update_observation(row)
+
+    def _new_observer(self) -> Observer:
+        return Observer(self.spec.chosen.get("observation", OBSERVATION.default))
 
     def observe(self, rows: Rows) -> Observations:
         """The observations of some rows; see `layout`."""
@@ -169,7 +190,7 @@ class AngryBirds(Domain):
         rewards = np.zeros(len(rows))
         terminated = np.zeros(len(rows), np.bool_)
         for m, (row, action) in enumerate(zip(rows.tolist(), actions.tolist(), strict=True)):
-            shot = self._targets[row].aim(action)
+            shot = self._observers[row].targets.aim(action)
             at = release_point(shot, self.world(row).scene())
             rewards[m], terminated[m] = self._shoot(row, at, shot.tap_ms if shot is not None else 0)
         return rewards, terminated
@@ -204,9 +225,7 @@ class AngryBirds(Domain):
         return world
 
     def _update_observation(self, row: int) -> None:
-        world = self.world(row)
-        self._targets[row].update(ground_truth(world.scene()))
-        self._observations[row] = self._targets[row].observe()
+        self._observations[row] = self._observers[row].look(self.world(row).scene())
 
     def draw(self, row: int, canvas: Canvas) -> None:
         """Draw the screen."""

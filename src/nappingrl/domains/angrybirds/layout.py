@@ -1,6 +1,7 @@
 """The observation of the agent: which of its 322 numbers stands where, how it is encoded and decoded.
 
 One block of numbers per object that can be aimed at, then the slingshot, the birds, and which actions are possible.
+With the option `observation=raster` a picture follows, which nothing here reads.
 Everything follows from the ground truth: what an object is, not whether it must be destroyed.
 """
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from nappingrl.domains.angrybirds.actions import N_ACTIONS, split
 from nappingrl.domains.angrybirds.aiming import Shot, Targets, release_point
 from nappingrl.domains.angrybirds.domain import AngryBirds, LevelChoice, choose_level
-from nappingrl.domains.angrybirds.ground_truth.state import ground_truth
 from nappingrl.domains.angrybirds.layout import possible_actions
+from nappingrl.domains.angrybirds.observer import OBSERVATION, Observer
 from nappingrl.domains.angrybirds.physics.world import World
 from nappingrl.types import Actions, Floats, Observations, OracleController, Rows
 
@@ -35,7 +35,7 @@ class State:
 
     actions: tuple[int, ...]
     world: World
-    targets: Targets
+    observer: Observer
     goals_before: int
     """Goals before the last shot."""
     is_used: bool = False
@@ -45,12 +45,14 @@ class State:
     """The actions that are possible next, those with the same release point together; the likeliest first."""
     status: str = ""
     goals_left: int = 0
+    seen: bytes = b""
+    """The observation."""
 
     def __post_init__(self) -> None:
-        self.targets.update(ground_truth(self.world.scene()))
+        self.seen = self.observer.look(self.world.scene()).tobytes()
         self.status, self.goals_left = self.world.status, self.world.goals_left
         if self.status == "playing":
-            self.shots = _distinct_shots(self.targets)
+            self.shots = _distinct_shots(self.observer.targets)
 
     @property
     def cost(self) -> int:
@@ -77,14 +79,16 @@ class Search:
         n_shots: Shots that were played so far.
     """
 
-    def __init__(self, make_world: Callable[[], World], most_shots: int = MOST_SHOTS) -> None:
-        self._make_world, self._most_shots = make_world, most_shots
+    def __init__(
+        self, make_world: Callable[[], World], most_shots: int = MOST_SHOTS, observation: str = "label"
+    ) -> None:
+        self._make_world, self._most_shots, self._observation = make_world, most_shots, observation
         self.n_shots = 0
         self.start = self._begin()
 
     def _begin(self) -> State:
         world = self._make_world()
-        return State((), world, Targets(), world.goals_left + 1)
+        return State((), world, Observer(self._observation), world.goals_left + 1)
 
     def play(self, actions: Sequence[int]) -> State:
         """The level after these actions."""
@@ -99,10 +103,10 @@ class Search:
             return self.shoot(self.play(state.actions), action)
         state.is_used = True
         self.n_shots += 1
-        world, targets, goals = state.world, state.targets, state.goals_left
-        shot = targets.aim(action)
+        world, goals = state.world, state.goals_left
+        shot = state.observer.targets.aim(action)
         world.shoot(release_point(shot, world.scene()), shot.tap_ms if shot is not None else 0, until_won=True)
-        return State((*state.actions, action), world, targets, goals)
+        return State((*state.actions, action), world, state.observer, goals)
 
     def first_shots(self) -> NDArray[np.bool_]:
         """Which actions pass the level with the first bird, (n_actions,)."""
@@ -123,17 +127,16 @@ class Search:
             state.n_tried += 1
             following = self.shoot(state, state.shots[state.n_tried - 1][0])
             best = min(best, following, key=lambda state: (state.status != "won", state.goals_left))
-            seen = following.targets.observe().tobytes()
-            if following.shots and seen not in known:
-                known.add(seen)
+            if following.shots and following.seen not in known:
+                known.add(following.seen)
                 waiting.append(following)
         return best
 
 
 @lru_cache(maxsize=4096)
-def solve_level(choice: LevelChoice) -> tuple[int, ...]:
+def solve_level(choice: LevelChoice, observation: str) -> tuple[int, ...]:
     """The actions that `Search` finds for a level."""
-    return Search(choice.make_world).solve().actions
+    return Search(choice.make_world, observation=observation).solve().actions
 
 
 class AngryBirdsOracle(OracleController):
@@ -149,10 +152,11 @@ class AngryBirdsOracle(OracleController):
     def plan_episode(self, plans: NDArray[np.float64], draws: Floats) -> NDArray[np.float64]:
         """Search for the actions of an episode, whose level follows from the draws."""
         n = len(AngryBirds.spec.parameters)
+        observation = str(self.domain.chosen.get("observation", OBSERVATION.default))
         planned = plans.copy()
         planned[:, n:] = _NO_ACTION
         for row, draw in zip(planned, draws, strict=True):
-            actions = solve_level(choose_level(row[:n], draw))
+            actions = solve_level(choose_level(row[:n], draw), observation)
             row[n : n + len(actions)] = actions
         return planned
 

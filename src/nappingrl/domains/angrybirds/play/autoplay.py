@@ -8,10 +8,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from nappingrl.domains.angrybirds.aiming import Shot, Targets, release_point
-from nappingrl.domains.angrybirds.ground_truth.state import ground_truth
+from nappingrl.domains.angrybirds.aiming import Shot, release_point
+from nappingrl.domains.angrybirds.observer import Observer
 from nappingrl.domains.angrybirds.physics.scene import Scene
-from nappingrl.domains.angrybirds.physics.world import World
 from nappingrl.domains.angrybirds.play.play import Play
 
 LOOK_FRAMES, PULL_FRAMES, END_FRAMES = 12, 15, 38
@@ -21,7 +20,7 @@ Observation = NDArray[np.float32]
 
 
 class Policy(Protocol):
-    """Chooses actions and learns from their outcomes, as scripted policies do."""
+    """Chooses actions and learns from their outcomes."""
 
     def act(self, observation: Observation, /) -> int:
         """Choose an action."""
@@ -46,36 +45,33 @@ class Autoplay:
     policy: Policy
     detected: bool = False
     """Whether the agent is told that there is a novelty."""
+    observation: str = "label"
+    """What the agent observes, the option of the domain."""
 
     def play_level(self, play: Play) -> Iterator[None]:
         """Play the level until it is decided; yields after each frame."""
-        targets = Targets()
+        observer = Observer(self.observation)
         while play.world.status == "playing":
             for _ in range(LOOK_FRAMES):
                 play.advance()
                 yield
             if not play.world.is_ready:
                 continue
-            observation = _observe(targets, play.world)
+            observation = observer.look(play.world.scene())
             action = self.policy.act(observation)
             scene = play.world.scene()
-            yield from _shoot(play, scene, targets.aim(action))
+            yield from _shoot(play, scene, observer.targets.aim(action))
             while play.world.is_under_way:
                 play.advance()
                 yield
             status = play.world.status
-            following = _observe(targets, play.world)
+            following = observer.look(play.world.scene())
             self.policy.learn(
                 observation, action, following, float(status == "won"), status != "playing", self.detected
             )
         for _ in range(END_FRAMES):
             play.advance()
             yield
-
-
-def _observe(targets: Targets, world: World) -> Observation:
-    targets.update(ground_truth(world.scene()))
-    return targets.observe()
 
 
 def _shoot(play: Play, scene: Scene, shot: Shot | None) -> Iterator[None]:

@@ -14,11 +14,13 @@ NOVELTIES = [kind for kind in KINDS for _ in range(EACH)]
 N = len(NOVELTIES)
 
 
-def birds(agent: str, method: str, before: int, after: int, ends: list[int], early: int = 0) -> Run:
+def birds(
+    agent: str, method: str, before: int, after: int, ends: list[int], early: int = 0, novelties: list[str] = NOVELTIES
+) -> Run:
     """So many are passed of twenty before the novelty, from episodes 0 and 5 on, and of the last ten of each trial."""
     start = steps((1, before), (0, 20 - before), (1, after), (0, 5 - after), (1, early), (0, 25 - early))
     returns = [start + steps((1, end), (0, 10 - end)) for end in ends]
-    return make_run("angrybirds", agent, method, returns, pre=20, novelties=NOVELTIES)
+    return make_run("angrybirds", agent, method, returns, pre=20, novelties=novelties)
 
 
 def each(*ends: int) -> list[int]:
@@ -126,4 +128,13 @@ def test_what_cannot_be_judged_says_why() -> None:
     assert "our replanner 1.00 before, 0.90 at the end" in found.ours
     hydra = finding("HYDRA drops more", birds("hydra", "frozen", 18, 0, [4] * N))
     assert hydra.ours.endswith("our hydra 0.90 before, 0.40 at the end")
-    assert "no agent here reads labels" in finding("Pig Color is harmless").ours
+
+
+def test_pig_colour_is_harmless_where_the_frozen_agents_stay_at_their_level() -> None:
+    rel, same, worse = (
+        birds(agent, "frozen", 18, 5, [end] * EACH, novelties=["pig-color"] * EACH)
+        for agent, end in (("dqn-rel", 9), ("dqn", 9), ("dqn", 2))
+    )
+    assert finding("Pig Color is harmless", same, rel).status == HOLDS
+    assert finding("Pig Color is harmless", worse, rel).status == FAILS
+    assert finding("Pig Color is harmless", birds("dqn", "frozen", 18, 5, [9] * N), rel).status == NOT_JUDGED

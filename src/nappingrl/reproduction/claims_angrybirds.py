@@ -55,6 +55,17 @@ def _loss(evidence: Evidence, agent: str, novelty: str) -> Floats:
     return paired(_rates(evidence, run, LAST, novelty), _rates(evidence, run, BEFORE, novelty))
 
 
+def _is_harmless(evidence: Evidence) -> Sequence[Part]:
+    """The trained agents read labels."""
+    rates = {
+        agent: [_rates(evidence, (agent, "frozen"), window, "pig-color") for window in (LAST, BEFORE)]
+        for agent in AGENTS
+    }
+    if any(values.is_empty() for windows in rates.values() for values in windows):
+        raise NotJudgedError("Pig Color was not run")
+    return [mean_part(f"{agent} end minus before", paired(*windows), low=-NEAR) for agent, windows in rates.items()]
+
+
 def _novelties(evidence: Evidence) -> list[str]:
     return evidence.run(BIRDS, AGENTS[0], "napping").novelties
 
@@ -160,9 +171,8 @@ CLAIMS: list[Claim] = [
           _between((("naive-adaptation", "frozen"),), LAST, high=0.1, novelty="circumcircle"), by_column=False),
     Claim(BIRDS, "Naive Adaptation fails Floating Wood", "passes less than half of the last ten",
           _between((("naive-adaptation", "frozen"),), LAST, high=0.5, novelty="floating-wood"), by_column=False),
-    Claim(BIRDS, "Pig Color is harmless to agents that read labels", _NEVER,
-          _without_judgement("no agent here reads labels, all go by colours",
-                             tuple((agent, "frozen") for agent in AGENTS), "pig-color"), by_column=False),
+    Claim(BIRDS, "Pig Color is harmless to agents that read labels", "frozen: last ten less than .1 below the level "
+          "before, both agents", _is_harmless, by_column=False),
     Claim(BIRDS, "OpenMIND passes above .8 before and above .4 after, best on Green Egg and Taller Slingshot", _NEVER,
           _without_judgement("OpenMIND is closed source; the replanner stands in for it and is another agent",
                              (("replanner", "frozen"),)), by_column=False),

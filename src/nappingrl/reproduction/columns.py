@@ -16,6 +16,8 @@ from nappingrl.trials.spec import RunSpec
 PRINTED, OURS, BEYOND = "as printed", "ours", "beyond"
 NAMED_SCORES: Mapping[str, str] = {"angrybirds": "paper"}
 """The Eval that the paper names, by domain."""
+OTHER_SCORES: Mapping[str, str] = {"angrybirds": "goal"}
+"""A score with which our reading is run beside the domain's default, by domain; claims are not judged on these runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,8 @@ class Column:
     options: Mapping[str, str] = field(default_factory=dict)
     is_literal: bool = False
     """Whether it takes the paper's Eval instead of the domain's default."""
+    other_score: str = ""
+    """A score instead of the domain's default."""
 
     def spec(self, domain: str, agent: str, novelty: str, trials: int, seed: int) -> RunSpec:
         """A run of it."""
@@ -37,12 +41,13 @@ class Column:
 
     def score(self, domain: str) -> str:
         """The score that it names; empty: the domain's default, or none."""
-        return NAMED_SCORES.get(domain, REWARD) if self.is_literal else ""
+        return NAMED_SCORES.get(domain, REWARD) if self.is_literal else self.other_score
 
     @property
     def folder(self) -> str:
         """The end of its run folders' names."""
-        return f"{self.method}-printed" if self.is_literal else self.method
+        suffix = "printed" if self.is_literal else self.other_score
+        return f"{self.method}-{suffix}" if suffix else self.method
 
 
 COLUMNS: Mapping[str, Column] = {
@@ -64,7 +69,8 @@ def column_of(spec: Mapping[str, Any]) -> str:
         is_literal = spec.get("score") == literal.score(str(spec["domain"])) and all(
             options.get(name) == value for name, value in literal.options.items()
         )
-        return PRINTED if is_literal else OURS
+        is_other = bool(spec.get("score")) and spec.get("score") == OTHER_SCORES.get(str(spec["domain"]))
+        return PRINTED if is_literal else "" if is_other else OURS
     return BEYOND if spec["method"] == COLUMNS[BEYOND].method else ""
 
 

@@ -6,14 +6,14 @@ once for each of the `columns`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nappingrl.agents import agent_names, load, zoo_names
 from nappingrl.errors import BadSpecError, check_name
 from nappingrl.registry import Entry, agents, domains, methods
 from nappingrl.report.runs import Run, read_run
-from nappingrl.reproduction.columns import COLUMNS, PRINTED, Column
+from nappingrl.reproduction.columns import COLUMNS, OTHER_SCORES, OURS, PRINTED, Column
 from nappingrl.reproduction.times import SECONDS_PER_COST, Times, episode_cost, timed
 from nappingrl.trials.protocol import phases
 from nappingrl.trials.runner import run_into, why_not
@@ -53,7 +53,8 @@ PAPER: Mapping[str, PaperSetup] = {
 """The paper's domains; others have the defaults of PaperSetup."""
 
 SLOW = 100.0
-"""Cost of a domain from which on controls that take longer than the frozen agent, and costly methods, are left out."""
+"""Cost of a domain from which on the oracle, controls that take longer than the frozen agent, and costly methods are
+left out."""
 COSTLY = 20.0
 """Cost of a method that is left out of slow domains at scale "quick", and has fewer trials at scale "full"."""
 
@@ -65,7 +66,7 @@ class Selection:
     domains: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()
-    """By the names of run folders: those of the registry, and napping-printed."""
+    """By the names of run folders: those of the registry, napping-printed and napping-goal."""
 
     def check(self) -> None:
         """Raise for names that do not exist."""
@@ -75,7 +76,8 @@ class Selection:
         for name in self.agents:
             check_name("agent", name, known)
         for name in self.methods:
-            check_name("method", name, [*methods.names(), COLUMNS[PRINTED].folder])
+            others = [f"{COLUMNS[OURS].method}-{score}" for score in OTHER_SCORES.values()]
+            check_name("method", name, [*methods.names(), COLUMNS[PRINTED].folder, *others])
 
     def takes(self, agent: str, method: str) -> bool:
         """Whether a run is of this part."""
@@ -95,7 +97,7 @@ class Stage:
     spec: RunSpec
     folder: Path
     method: str
-    """The method, or napping-printed."""
+    """The method, napping-printed or napping-goal."""
 
     @property
     def episodes(self) -> int:
@@ -157,7 +159,7 @@ def _plan_domain(
     names = [*zoo_names(domain), *(agent for agent in registered if agent not in stateful)]
     stages: list[Stage] = []
     left_out: list[LeftOut] = []
-    for entry, column in _methods():
+    for entry, column in _methods(domain):
         reasons: dict[str, str] = {}
         trials = setup.trials(scale, entry.cost >= COSTLY)
         for agent in (name for name in names if selection.takes(name, column.folder)):
@@ -176,18 +178,21 @@ def _plan_domain(
     return stages, left_out
 
 
-def _methods() -> list[tuple[Entry, Column]]:
-    """The methods of the evaluation; the paper's own also as printed."""
+def _methods(domain: str) -> list[tuple[Entry, Column]]:
+    """The methods of the evaluation; the paper's own also as printed, and with another score where there is one."""
     literal = COLUMNS[PRINTED]
+    others = [literal]
+    if domain in OTHER_SCORES:
+        others.append(replace(COLUMNS[OURS], other_score=OTHER_SCORES[domain]))
     chosen = [entry for entry in methods.entries() if entry.in_paper]
     with_defaults = [(entry, Column(entry.title, entry.name)) for entry in chosen]
-    return with_defaults + [(entry, literal) for entry in chosen if entry.name == literal.method]
+    return with_defaults + [(entry, other) for other in others for entry in chosen if entry.name == literal.method]
 
 
 def _too_slow(domain: str, method: Entry, scale: str) -> str:
     is_control = method.role == "control" and method.cost > 1
     is_costly = method.role == "method" and method.cost >= COSTLY and scale == "quick"
-    is_slow = domains.entry(domain).cost >= SLOW and (is_control or is_costly)
+    is_slow = domains.entry(domain).cost >= SLOW and (is_control or is_costly or method.role == "oracle")
     return "to keep the time short, as trials here are slow" if is_slow else ""
 
 

@@ -24,7 +24,7 @@ registered ([how](extend.md)). This page is generated from the registry: `python
 
 def write_tables() -> str:
     """The whole page."""
-    return "\n".join([HEAD, *_domains(), *_agents(), *_methods(), *_options(), *_detectors()])
+    return "\n".join([HEAD, *_domains(), *_domain_options(), *_agents(), *_methods(), *_options(), *_detectors()])
 
 
 def _domains() -> list[str]:
@@ -38,6 +38,16 @@ def _domains() -> list[str]:
         ])  # fmt: skip
     note = "Defaults are bold."
     return _section("Domains", ["name", "title", "env", "novelties", "scores", "detector"], rows, note)
+
+
+def _domain_options() -> list[str]:
+    rows = [
+        [f"`{entry.name}`", f"`{name}`", option.description, _allowed(option)]
+        for entry in _built_in(domains)
+        for name, option in find_domain(entry.name).options.items()
+    ]
+    note = "Give options as `--domain-option NAME=VALUE`, or as keywords of `gymnasium.make`."
+    return _section("Options of domains", ["domain", "option", "description", "values"], rows, note)
 
 
 def _agents() -> list[str]:

@@ -85,6 +85,8 @@ def test_datalab_reads_colours() -> None:
 
 def test_a_masked_action_wastes_the_bird() -> None:
     env = gymnasium.make("nappingrl/AngryBirds-v0", reward="win")
-    _, info = env.reset(seed=1)
-    _, reward, terminated, _, info = env.step(np.int64(np.flatnonzero(~info["action_mask"])[0]))
-    assert (reward, terminated, info["status"]) == (0.0, True, "lost")
+    seen, info = env.reset(seed=1)
+    following, reward, terminated, _, info = env.step(np.int64(np.flatnonzero(~info["action_mask"])[0]))
+    before, after = decode(seen), decode(following)
+    assert (after.birds, after.targets) == (before.birds - 1, before.targets)
+    assert (reward, terminated) == (0.0, after.birds == 0)

@@ -19,6 +19,7 @@ COMMANDS = {
     "birds external": "Start an agent that speaks the Science Birds protocol, supervise it and score it.",
     "birds play": "Play Angry Birds levels with the mouse, or watch an agent.",
     "birds levels": "Write Angry Birds levels as XML files or as one picture.",
+    "birds accept": "Test whether Angry Birds levels need a trained agent.",
 }
 """Every command and its one-line help; `birds play` is class `Play` in `nappingrl.cli.birds.play`."""
 

@@ -1,11 +1,12 @@
 """Bone. Published: an object that must be destroyed to pass. Our choice: shape, colours, life and position.
 
-Strength is the number of bones; they lie on the ground, the first one left of the leftmost pig.
+Strength is the share of a level's spots that get a bone; in a level without spots it is the number of bones, which lie
+on the ground left of the leftmost pig.
 """
 
 from typing_extensions import override
 
-from nappingrl.domains.angrybirds.novelties.placement import on_ground
+from nappingrl.domains.angrybirds.novelties.placement import add_blocks
 from nappingrl.domains.angrybirds.physics.change import Change
 from nappingrl.domains.angrybirds.physics.scene import Level
 
@@ -15,6 +16,4 @@ class Bone(Change):
 
     @override
     def level(self, level: Level) -> Level:
-        for _ in range(round(self.strength)):
-            level = on_ground(level, "Bone", beside=min, distance=-2.5, is_goal=True)
-        return level
+        return add_blocks(level, "Bone", self.strength, distance=2.5, is_goal=True)

@@ -1,11 +1,12 @@
 """Green Egg. Published: a rectangular object in the pig's colours. Our choice: size, position, that it is unbreakable.
 
-Strength is the number of eggs; they stand on the ground, the first one left of the leftmost pig.
+Strength is the share of a level's spots that get an egg; in a level without spots it is the number of eggs, which stand
+on the ground left of the leftmost pig.
 """
 
 from typing_extensions import override
 
-from nappingrl.domains.angrybirds.novelties.placement import on_ground
+from nappingrl.domains.angrybirds.novelties.placement import add_blocks
 from nappingrl.domains.angrybirds.physics.change import Change
 from nappingrl.domains.angrybirds.physics.scene import Level
 
@@ -15,6 +16,4 @@ class GreenEgg(Change):
 
     @override
     def level(self, level: Level) -> Level:
-        for _ in range(round(self.strength)):
-            level = on_ground(level, "GreenEgg", beside=min, distance=-1.5, is_goal=False)
-        return level
+        return add_blocks(level, "GreenEgg", self.strength, distance=1.5, is_goal=False)

@@ -103,6 +103,8 @@ class Level:
     sling: Point = (-12.0, -2.5)
     camera: Camera = field(default_factory=Camera)
     width: int = 2
+    spots: tuple[Point, ...] = field(default=(), compare=False)
+    """Points on surfaces where a novelty that adds objects puts them; level files have none."""
 
 
 @dataclass(frozen=True, slots=True)

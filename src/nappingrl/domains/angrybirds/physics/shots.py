@@ -1,10 +1,13 @@
 """One shot, from the release to the removal of the bird, and what each bird does when tapped."""
 
 from collections.abc import Callable
-from math import atan2, cos, hypot, radians, sin
+from math import atan2, cos, hypot, inf, radians, sin
 from typing import TYPE_CHECKING
 
 from nappingrl.domains.angrybirds.physics.bodies import Body
+from nappingrl.domains.angrybirds.physics.rules import SLOWEST_HIT
+from nappingrl.domains.angrybirds.physics.scene import GROUND
+from nappingrl.domains.angrybirds.physics.sizes import SPRITE_SIZES, extent
 
 if TYPE_CHECKING:
     from nappingrl.domains.angrybirds.physics.world import World
@@ -20,6 +23,9 @@ DOT_TICKS = 5
 TAP_DISTANCE = 2.0
 """A tap has no effect before the bird is this far from the sling."""
 STILL = 0.001
+STILL_HEIGHT = 0.1
+"""A bird this little above the ground lies on it."""
+_FARTHEST_CORNER = max(hypot(*size) for size in SPRITE_SIZES.values()) / 2
 
 
 class Shot:
@@ -65,6 +71,21 @@ class Shot:
                 body.is_dead = True
         world.remove_dead()
         return bool(world.flying)
+
+    def is_spent(self, world: "World") -> bool:
+        """Whether the bird flies or rolls away from everything, or rolls on the ground too slowly to do damage."""
+        if self.bird.type in POWERS or len(world.flying) != 1:
+            return False
+        (x, y), bird = self.bird.b2.position, self.bird
+        edges = [extent(item)[0] / 2 for item in world.level.items if item.kind == "platform"]
+        left = min((body.b2.position.x - edge for body, edge in zip(world.fixed, edges, strict=True)), default=inf)
+        right = max((body.b2.position.x + edge for body, edge in zip(world.fixed, edges, strict=True)), default=-inf)
+        for body in world.moving:
+            left = min(left, body.b2.position.x - _FARTHEST_CORNER)
+            right = max(right, body.b2.position.x + _FARTHEST_CORNER)
+        if (bird.vx > 0 and x - bird.half_width > right) or (bird.vx < 0 and x + bird.half_width < left):
+            return True
+        return y < GROUND + bird.half_width + STILL_HEIGHT and hypot(bird.vx, bird.vy) < SLOWEST_HIT
 
     def _must_be_removed(self, world: "World", since: int) -> bool:
         if since >= BIRD_TICKS:

@@ -37,6 +37,8 @@ DRAG_TICKS = 50
 SHOT_TICKS = 2000
 """A shot ends after this many ticks, even if objects still move."""
 LONGEST_TAP_MS = 5000
+SPENT_TICKS = 10
+"""Ticks between two checks whether the bird is spent."""
 
 OnStep = Callable[[], None]
 
@@ -76,6 +78,8 @@ class World:
         self.waiting = [(self.factory.new_id(), type_) for type_ in self.level.birds]
         self.rules = Rules(self.preset, self.moving)
         self._shot: Shot | None = None
+        self._is_awake = True
+        """Whether anything moved in the last step."""
         self._run_until_still(round(self.preset.immortal / STEP))
         self.rules.is_damage_on = True
 
@@ -158,7 +162,8 @@ class World:
     def shoot(self, release: Point, tap_ms: int = 0, on_step: OnStep | None = None, until_won: bool = False) -> bool:
         """Draw the bird towards `release` (world units), let go, and wait until nothing moves. False if refused.
 
-        `until_won` stops as soon as all goals are destroyed: the status is final then, the score is not.
+        `until_won` stops as soon as all goals are destroyed, or the bird can do no more: the status is final then, the
+        score is not.
         """
         if not self.launch(release, tap_ms):
             return False
@@ -199,18 +204,24 @@ class World:
 
     def settle(self, on_step: OnStep | None = None, until_won: bool = False) -> None:
         """Step until nothing moves, then end the shot and decide the level."""
-        start = self.ticks
+        start, n_moving = self.ticks, len(self.moving)
         while self.is_moving and self.ticks - start < SHOT_TICKS:
             self._tick_or_skip()
             if on_step is not None:
                 on_step()
-            if until_won and not self.goals_left:
+            if until_won and ((len(self.moving) < n_moving and not self.goals_left) or self._is_bird_spent()):
                 break
         for bird in self.flying:
             bird.is_dead = True
         self.remove_dead()
         self._shot = None
         self.rules.decide(self.birds_left)
+
+    def _is_bird_spent(self) -> bool:
+        """Whether nothing but the bird moves, and the bird cannot touch or hurt anything any more."""
+        if self._shot is None or self.ticks % SPENT_TICKS or any(body.b2.awake for body in self.moving):
+            return False
+        return self._shot.is_spent(self)
 
     def step(self, n: int = 1) -> None:
         """Make n fixed steps; once nothing moves, decide the level."""
@@ -230,7 +241,11 @@ class World:
 
     def _tick_or_skip(self) -> None:
         """One step; if only timers run, jump to the next one that expires."""
-        if self._shot is not None and not any(body.b2.awake for body in self.moving + self.flying):
+        if (
+            self._shot is not None
+            and not self._is_awake
+            and not any(body.b2.awake for body in self.moving + self.flying)
+        ):
             self.ticks = max(self.ticks, self._shot.next_event - 1)
         self._tick()
 
@@ -265,13 +280,14 @@ class World:
     def _update_velocities(self) -> None:
         """Store the velocities that the next contacts need; objects that have left the world are dead."""
         half_width = self.level.width * WORLD_WIDTH / 2
+        self._is_awake = False
         for body in self.moving + self.flying:
             b2 = body.b2
             if not b2.awake:
                 body.vx = body.vy = 0.0
                 continue
-            velocity = b2.linearVelocity
-            body.vx, body.vy = velocity.x, velocity.y
+            self._is_awake = True
+            body.vx, body.vy = b2.linearVelocity
             if abs(b2.position.x) - body.half_width > half_width:
                 body.is_dead = True
 

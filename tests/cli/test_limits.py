@@ -23,6 +23,7 @@ COMMANDS = {
     ("birds", "external", "--command", "true", "--out", "o"): ("count", "timeout", "restarts", "port", "levels",
                                                                   "observer-port"),
     ("birds", "levels", "l"): ("count", "number"),
+    ("birds", "accept"): ("levels", "number"),
     ("birds", "play", "--headless", "--agent", "naive"): ("number", "levels", "seed"),
 }  # fmt: skip
 ALLOWED = {("seed", HUGE[1]), ("number", HUGE[1])}

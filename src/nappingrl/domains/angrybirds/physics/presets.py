@@ -251,7 +251,7 @@ def _ours(gravity: float, spin_drag: float, bone_life: float) -> dict[tuple[str,
     egg, bone = _sprite("GreenEgg"), _sprite("Bone")
     width, height = SPRITE_SIZES["Egg"]
     return {
-        ("GreenEgg", "novel"): Nature(egg, 1.5 * egg.area, 1e6, 4.0, 0.0, gravity, spin_drag=spin_drag),
+        ("GreenEgg", "novel"): Nature(egg, 50.0 * egg.area, 1e6, 4.0, 0.0, gravity, spin_drag=spin_drag),
         ("Bone", "novel"): Nature(bone, 1.5 * bone.area, bone_life, 4.0, 0.0, gravity, spin_drag=spin_drag),
         ("Egg", ""): Nature(
             Collider((_round(pi * width * height / 4, 8, height / width),)), 1.0, 1.0, 0.4, 0.0, 1.0, spin_drag=0.05

@@ -9,6 +9,7 @@ from nappingrl.domains.angrybirds.levels.templates.pieces import (
     draw,
     drawn_decoys,
     height_of,
+    ice_pile,
     ledge,
     pig,
     pocket,
@@ -17,6 +18,7 @@ from nappingrl.domains.angrybirds.levels.templates.pieces import (
     shaft,
     tnt,
     wall,
+    walled,
 )
 from nappingrl.domains.angrybirds.physics.scene import GROUND
 
@@ -26,65 +28,63 @@ _PIG, _TNT = height_of("BasicMedium") / 2, height_of("TNT") / 2
 def egg_before(rng: Rng) -> Draft:
     """Low or high; with the egg, high."""
     x, top = draw(rng, -1.0, 3.5), draw(rng, -2.6, -1.2)
-    return Draft([pig(x, top), ledge(x - 1.1, x + 3.6, top), *drawn_decoys(rng)], spots=[(x - 0.68, top)])
+    return Draft([pig(x, top), ledge(x - 1.1, x + 3.6, top), *drawn_decoys(rng, far=3)], spots=[(x - 0.68, top)])
 
 
 def tnt_on_the_roof(rng: Rng) -> Draft:
-    """Low at the pig under the roof, or the TNT on it; with the egg, the TNT."""
+    """Low at the pig under the roof, or high at the TNT on it, behind a wall; with the egg, the TNT."""
     x, top = draw(rng, -3.0, 1.5), draw(rng, -2.0, -1.0)
-    roof = top + 1.6
-    items = [
-        pig(x, top),
-        ledge(x - 1.6, x + 3.0, top),
-        ledge(x - 1.3, x + 3.6, roof),
-        tnt(x + draw(rng, 0.5, 1.1), roof),
-    ]
-    return Draft([*items, *drawn_decoys(rng)], spots=[(x - draw(rng, 0.95, 1.15), top)])
+    roof, at = top + 1.6, x + draw(rng, 0.6, 1.1)
+    items = [pig(x, top), ledge(x - 1.6, x + 3.0, top), ledge(x - 1.3, x + 3.6, roof), tnt(at, roof)]
+    items += [wall(at - 1.4, roof, roof + 1.1), *drawn_decoys(rng, far=3)]
+    return Draft(items, spots=[(x - draw(rng, 0.95, 1.15), top)])
 
 
 def egg_in_a_pocket(rng: Rng) -> Draft:
-    """Low; with the egg, low with an offset upwards."""
+    """Low, through ice; with the egg, low with an offset upwards."""
     x, top = draw(rng, 0.0, 3.0), draw(rng, -2.4, -1.4)
     items = [pig(x, top, "BasicSmall"), ledge(x - 2.0, x + 4.0, top), *pocket(x, top, roof=1.9, lip=1.3)]
-    return Draft([*items, *drawn_decoys(rng)], spots=[(x - draw(rng, 1.5, 1.7), top)])
+    items += [*ice_pile(x - 0.75, top), *drawn_decoys(rng, far=3)]
+    return Draft(items, spots=[(x - draw(rng, 1.5, 1.7), top)])
 
 
 def egg_behind(rng: Rng) -> Draft:
     """High over a wall; with the egg right of the pig, high with an offset downwards."""
     x, top = draw(rng, -3.0, 3.0), draw(rng, -2.6, -1.4)
-    return Draft([*shaft(x, top), *drawn_decoys(rng)], spots=[(x + 0.65, top)])
+    return Draft([*shaft(x, top), *drawn_decoys(rng, far=3)], spots=[(x + 0.65, top)])
 
 
 def two_pigs(rng: Rng) -> Draft:
     """One under a roof (low), one on a ledge (low or high; with the egg, high)."""
     x, top = draw(rng, 0.5, 3.5), draw(rng, -2.4, -1.4)
     left, floor = x - draw(rng, 4.6, 5.4), draw(rng, -2.9, -2.5)
-    items = [*roofed(x, top), pig(left, floor), ledge(left - 1.1, left + 1.2, floor)]
-    return Draft([*items, *drawn_decoys(rng, near=0)], birds=2, spots=[(left - 0.68, floor)])
+    items = [*roofed(x, top), *ice_pile(x - 1.0, top), pig(left, floor), ledge(left - 1.1, left + 1.2, floor)]
+    return Draft([*items, *drawn_decoys(rng, far=3, near=0)], birds=2, spots=[(left - 0.68, floor)])
 
 
 def egg_before_the_tnt(rng: Rng) -> Draft:
     """A cellar with TNT on its roof, low or high; with the egg, high."""
     x, roof = draw(rng, -1.0, 3.5), GROUND + draw(rng, 1.15, 1.5)
-    at, floor = x + draw(rng, 0.9, 1.3), roof + THICK
-    return Draft([*cellar(x, roof, 1.5, 4.0), tnt(at, floor), *drawn_decoys(rng, tnts=1)], spots=[(at - 0.7, floor)])
+    at, floor = x - draw(rng, 0.9, 1.2), roof + THICK
+    return Draft(
+        [*cellar(x, roof, 2.2, 3.6), tnt(at, floor), *drawn_decoys(rng, far=3, tnts=1)], spots=[(at - 0.7, floor)]
+    )
 
 
 def behind_a_screen(rng: Rng) -> Draft:
     """High, because a platform shuts low flights; two eggs on both sides of the pig."""
     x, top = draw(rng, -2.0, 3.0), draw(rng, -2.6, -1.4)
     items = [pig(x, top), ledge(x - 1.1, x + 3.0, top), screen(rng, low(x, top + _PIG), 1.2, 2.8)]
-    return Draft([*items, *drawn_decoys(rng)], spots=[(x - 0.68, top), (x + 0.68, top)])
+    return Draft([*items, *drawn_decoys(rng, far=3)], spots=[(x - 0.68, top), (x + 0.68, top)])
 
 
 def two_ways(rng: Rng) -> Draft:
     """One pig behind a wall (high), one in a cellar (TNT, low or high; with the egg, high)."""
     x, roof = draw(rng, 0.5, 3.5), GROUND + draw(rng, 1.15, 1.5)
-    at, floor = x + draw(rng, 0.9, 1.3), roof + THICK
+    at, floor = x - draw(rng, 0.9, 1.2), roof + THICK
     left, ground = x - draw(rng, 4.6, 5.4), draw(rng, -2.9, -2.5)
-    first = [pig(left, ground), ledge(left - 1.3, left + 1.0, ground), wall(left - 1.62, ground - THICK, ground + 1.0)]
-    items = [*first, *cellar(x, roof, 1.5, 4.0), tnt(at, floor)]
-    return Draft([*items, *drawn_decoys(rng, near=0)], birds=2, spots=[(at - 0.7, floor)])
+    items = [*walled(left, ground), *cellar(x, roof, 2.2, 3.6), tnt(at, floor)]
+    return Draft([*items, *drawn_decoys(rng, far=3, near=0)], birds=2, spots=[(at - 0.7, floor)])
 
 
 VARIANTS = (

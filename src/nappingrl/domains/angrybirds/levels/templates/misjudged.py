@@ -23,6 +23,7 @@ from nappingrl.domains.angrybirds.levels.templates.pieces import (
     shaft,
     tnt,
     wall,
+    walled,
 )
 from nappingrl.domains.angrybirds.physics.scene import GROUND
 from nappingrl.domains.angrybirds.trajectory import HIGH, LOW
@@ -74,8 +75,7 @@ class Misjudged:
         """One behind a wall (high), one under a roof behind ice (low)."""
         x, top = draw(rng, -0.5, 3.0), draw(rng, -2.6, -1.4)
         left, floor = x - draw(rng, 3.6, 4.4), draw(rng, -3.0, -2.6)
-        first = [pig(left, floor), ledge(left - 1.3, left + 1.0, floor), wall(left - 1.62, floor - THICK, floor + 1.0)]
-        items = [*roofed(x, top), *ice_pile(x - 1.0, top), *first]
+        items = [*roofed(x, top), *ice_pile(x - 1.0, top), *walled(left, floor)]
         add_helper(rng, items, left, floor + _PIG, _HIGH, self._look)
         draft = self._finish(rng, items, (x, top + _PIG), _LOW, near=0, tnts=0)
         draft.birds = 2

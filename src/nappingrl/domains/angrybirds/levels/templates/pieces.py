@@ -98,6 +98,11 @@ def shaft(x: float, top: float, depth: float = 1.9) -> Items:
     return [pig(x, top), ledge(x - 1.3, x + 2.0, top), wall(x - 1.62, top - THICK, top + depth)]
 
 
+def walled(x: float, top: float) -> Items:
+    """A pig behind a low wall on a short ledge: high only."""
+    return [pig(x, top), ledge(x - 1.3, x + 1.0, top), wall(x - 1.62, top - THICK, top + 1.0)]
+
+
 def cellar(x: float, roof: float, left: float, right: float, size: str = "BasicSmall", stone: float = 1.2) -> Items:
     """A pig on the ground under a long roof, stone before it; `roof` is the height of the roof's underside."""
     return [
@@ -153,7 +158,7 @@ def litter(rng: Rng, left: float, right: float, n: int) -> Items:
 
 def decoys(rng: Rng, far: int, near: int, tnts: int) -> Items:
     """Objects that no shot needs: behind but within reach, and before under all flights."""
-    behind = litter(rng, 5.6, 8.2, far) if far else []
+    behind = litter(rng, 5.5, 5.5 + 1.2 * max(far, 2), far) if far else []
     before = litter(rng, -6.2, -6.2 + 1.3 * near, near) if near else []
     return [*behind, *before, *(tnt(-7.1 - 0.9 * i, GROUND) for i in range(tnts))]
 

@@ -21,7 +21,7 @@ from nappingrl.domains.angrybirds.levels.templates.pieces import (
     screen,
     shaft,
     tnt,
-    wall,
+    walled,
 )
 from nappingrl.domains.angrybirds.physics.scene import GROUND
 
@@ -63,7 +63,7 @@ def in_a_cellar(rng: Rng) -> Draft:
 def two_pigs(rng: Rng) -> Draft:
     """One behind a wall (high), one under a roof (low)."""
     x, top = draw(rng, 0.5, 3.5), draw(rng, -2.4, -1.4)
-    draft = _surround(rng, [*roofed(x, top), *_walled(x - draw(rng, 4.6, 5.4), draw(rng, -2.9, -2.5))])
+    draft = _surround(rng, [*roofed(x, top), *walled(x - draw(rng, 4.6, 5.4), draw(rng, -2.9, -2.5))])
     draft.birds = 2
     return draft
 
@@ -72,7 +72,7 @@ def three_pigs(rng: Rng) -> Draft:
     """One behind a wall (high), two on a ledge under a roof (low at each), four birds."""
     x, top = draw(rng, 1.0, 3.0), draw(rng, -2.2, -1.4)
     pair = [pig(x, top), pig(x + 1.6, top), ledge(x - 1.4, x + 4.4, top), ledge(x - 1.7, x + 4.4, top + 2.0)]
-    draft = _surround(rng, [*pair, *_walled(x - draw(rng, 5.0, 5.6), draw(rng, -2.9, -2.5))])
+    draft = _surround(rng, [*pair, *walled(x - draw(rng, 5.0, 5.6), draw(rng, -2.9, -2.5))])
     draft.birds = 4
     return draft
 
@@ -82,11 +82,6 @@ VARIANTS = (under_a_roof, in_a_shaft, in_a_cellar, two_pigs, behind_ice, behind_
 
 def _place(rng: Rng) -> tuple[float, float]:
     return draw(rng, -3.0, 3.0), draw(rng, -2.6, -1.4)
-
-
-def _walled(x: float, top: float) -> Items:
-    """A pig behind a low wall."""
-    return [pig(x, top), ledge(x - 1.3, x + 1.0, top), wall(x - 1.62, top - THICK, top + 1.0)]
 
 
 def _surround(rng: Rng, items: Items) -> Draft:

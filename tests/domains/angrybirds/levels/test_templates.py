@@ -1,15 +1,18 @@
 """The seven templates: repeatable, in the world, stable, and in variants that need different shots."""
 
+from functools import cache
 from itertools import product
 
 import pytest
 
 from nappingrl.domains.angrybirds.acceptance.measuring import Measured, measure
 from nappingrl.domains.angrybirds.actions import N_SLOTS, split
+from nappingrl.domains.angrybirds.aiming import Targets, aim_at, release_point
+from nappingrl.domains.angrybirds.ground_truth.state import ground_truth
 from nappingrl.domains.angrybirds.levels.templates import LEVELS, TEMPLATES, make_level
 from nappingrl.domains.angrybirds.levels.templates.flights import ROUND, TALLER, USUAL, aim
 from nappingrl.domains.angrybirds.novelties import PAPER_NOVELTIES, make_change
-from nappingrl.domains.angrybirds.physics.scene import GROUND
+from nappingrl.domains.angrybirds.physics.scene import GROUND, Item, Level
 from nappingrl.domains.angrybirds.physics.world import World
 from nappingrl.errors import BadSpecError
 from nappingrl.trials.limits import MAX_COUNT
@@ -23,8 +26,11 @@ def first_possible(observation: object) -> int:
     return 0
 
 
-def measured(name: str, is_after: bool, n: int) -> list[Measured]:
-    return [measure(name, number, is_after, first_possible) for number in range(300, 300 + n)]
+@cache
+def measured(name: str, is_after: bool) -> list[Measured]:
+    """The first variants; `test_acceptance` has more."""
+    n = len(TEMPLATES[name])
+    return [measure(name, number, is_after, first_possible) for number in range(n, n + 3)]
 
 
 def test_there_is_one_for_each_of_the_paper_s_novelties() -> None:
@@ -96,22 +102,20 @@ def test_a_novelty_uses_the_spots_of_a_level(name: str, novel: str) -> None:
 
 @pytest.mark.parametrize(("name", "is_after"), list(product(TEMPLATES, (False, True))))
 def test_variants_need_different_shots(name: str, is_after: bool) -> None:
-    levels = measured(name, is_after, len(TEMPLATES[name]))
-    assert sum(level.found > 0 for level in levels) >= len(levels) - 1
+    levels = measured(name, is_after)
+    assert all(level.found > 0 for level in levels)
     everywhere = set.intersection(*(set(level.repeated) for level in levels))
     assert not everywhere, [split(action) for action in everywhere]
 
 
-def test_the_same_shot_passes_fewer_levels_after_the_novelty() -> None:
-    """What passed a level before often fails after it; Pig Color changes nothing for agents that read labels."""
-    for name, variants in TEMPLATES.items():
-        pairs = [(set(b.repeated), set(a.repeated)) for b, a in zip(
-            measured(name, False, len(variants)), measured(name, True, len(variants)), strict=True
-        )]  # fmt: skip
-        if name == "pig-color":
-            assert all(before == after for before, after in pairs)
-        else:
-            assert any(before - after for before, after in pairs)
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_some_shots_fail_after_the_novelty(name: str) -> None:
+    """But Pig Color changes nothing for agents that read labels."""
+    before, after = ([set(level.repeated) for level in measured(name, is_after)] for is_after in (False, True))
+    if name == "pig-color":
+        assert before == after
+    else:
+        assert any(old - new for old, new in zip(before, after, strict=True))
 
 
 @pytest.mark.parametrize("look", [TALLER, ROUND])
@@ -128,9 +132,14 @@ def test_a_misjudged_slingshot_shoots_short(look: str) -> None:
 
 def test_a_flight_goes_where_the_bird_goes() -> None:
     """The parabola that templates compute is the one that a bird flies in the world."""
-    flight = aim(2.0, -1.0, (1, 15))
+    flight = aim(2.0, -1.0)
     assert flight is not None
-    world = World(make_level("pig-color", 1))
-    x, y = world.sling.origin
-    height = flight.height(x)
-    assert height == pytest.approx(y, abs=0.3)
+    world = World(Level("open", ("BirdRed",), (Item("pig", "BasicMedium", 2.0, -3.12),)))
+    targets = Targets()
+    targets.update(ground_truth(world.scene()))
+    left, top = world.level.camera.to_pixels(2.0, -1.0)
+    shot = aim_at((left, top), 0, "red", "official", targets.sling, 1.0)
+    world.shoot(release_point(shot, world.scene()))
+    assert len(world.dots) > 5
+    for x, y in world.dots:
+        assert y == pytest.approx(flight.height(x), abs=0.05)

@@ -24,39 +24,36 @@ _PIG = height_of("BasicMedium") / 2
 
 def tnt_above(rng: Rng) -> Draft:
     """Low at a pig under a roof; then the TNT on the roof."""
-    return Draft([*_under_tnt(draw(rng, -2.0, 3.0), draw(rng, -2.0, -1.2)), *drawn_decoys(rng)])
+    return Draft([*_under_tnt(draw(rng, -2.0, 2.0), draw(rng, -2.0, -1.2)), *drawn_decoys(rng, far=3)])
 
 
 def tnt_below(rng: Rng) -> Draft:
     """Low at a pig under a roof, through ice; then low at the TNT under its ledge."""
-    return Draft([*_over_tnt(rng, draw(rng, -2.0, 3.0)), *drawn_decoys(rng, near=0)])
+    return Draft([*_over_tnt(rng, draw(rng, -2.0, 3.0)), *drawn_decoys(rng, far=3, near=0)])
 
 
 def stone_above(rng: Rng) -> Draft:
     """High at the pig; then low at the stone on a ledge above it, which falls."""
-    x, top = draw(rng, -2.0, 2.5), draw(rng, -2.6, -2.0)
-    edge, shelf = x - draw(rng, 1.3, 1.6), top + draw(rng, 1.5, 1.8)
-    items = [*_leaning(x, top), ledge(edge - 2.6, edge, shelf), block(edge - 0.35, shelf, "RectFat", "stone")]
-    return Draft([*items, *drawn_decoys(rng)])
+    return Draft([*_under_stone(rng, draw(rng, -2.0, 2.5), draw(rng, -2.6, -2.0)), *drawn_decoys(rng, far=3)])
 
 
 def two_pigs(rng: Rng) -> Draft:
     """A pig beside a block of wood (high, then low at the block), and one under TNT (low, then the TNT)."""
-    x, top = draw(rng, 1.0, 3.5), draw(rng, -2.0, -1.2)
+    x, top = draw(rng, 0.5, 2.0), draw(rng, -2.0, -1.2)
     left, floor = x - draw(rng, 5.0, 5.6), draw(rng, -2.9, -2.5)
     return Draft([*_beside_wood(rng, left, floor), *_under_tnt(x, top), *drawn_decoys(rng, near=0, tnts=0)], birds=2)
 
 
 def block_beside(rng: Rng) -> Draft:
     """High at a pig between a wall and a block of wood; then low at the block, which shoves it."""
-    return Draft([*_beside_wood(rng, draw(rng, -2.0, 3.0), draw(rng, -2.6, -1.2)), *drawn_decoys(rng)])
+    return Draft([*_beside_wood(rng, draw(rng, -2.0, 3.0), draw(rng, -2.6, -1.2)), *drawn_decoys(rng, far=3)])
 
 
 def behind_a_screen(rng: Rng) -> Draft:
     """A platform shuts low flights: high at the pig, then high at the TNT on a ledge behind it."""
     x, top = draw(rng, -1.0, 3.0), draw(rng, -2.4, -1.4)
     items = [*_leaning(x, top), ledge(x + 1.0, x + 2.4, top + 0.3), tnt(x + 1.6, top + 0.3)]
-    return Draft([*items, screen(rng, low(x, top + _PIG), 1.2, 2.8), *drawn_decoys(rng, tnts=1)])
+    return Draft([*items, screen(rng, low(x, top + _PIG), 1.2, 2.8), *drawn_decoys(rng, far=3, tnts=1)])
 
 
 def wood_and_tnt(rng: Rng) -> Draft:
@@ -66,7 +63,17 @@ def wood_and_tnt(rng: Rng) -> Draft:
     return Draft([*_beside_wood(rng, left, floor), *_over_tnt(rng, x), *drawn_decoys(rng, near=0, tnts=0)], birds=2)
 
 
-VARIANTS = (tnt_above, tnt_below, stone_above, two_pigs, block_beside, behind_a_screen, wood_and_tnt)
+def wood_and_stone(rng: Rng) -> Draft:
+    """A pig beside a block of wood, and one under a stone."""
+    x, top = draw(rng, 1.0, 3.0), draw(rng, -2.6, -2.0)
+    left, floor = x - draw(rng, 5.6, 6.0), draw(rng, -2.9, -2.5)
+    items = [*_beside_wood(rng, left, floor), *_under_stone(rng, x, top)]
+    return Draft([*items, *drawn_decoys(rng, near=0, tnts=0)], birds=2)
+
+
+VARIANTS = (
+    tnt_above, tnt_below, stone_above, two_pigs, block_beside, behind_a_screen, wood_and_tnt, wood_and_stone,
+)  # fmt: skip
 
 
 def _leaning(x: float, top: float) -> Items:
@@ -80,8 +87,14 @@ def _beside_wood(rng: Rng, x: float, top: float) -> Items:
 
 def _under_tnt(x: float, top: float) -> Items:
     """A pig under a roof, TNT on the roof, left of the pig: a bird that bounces off the roof flies away from it."""
-    roof = top + 1.2 + THICK
-    return [*_leaning(x, top), ledge(x - 1.4, x + 2.6, roof), tnt(x - 0.9, roof)]
+    roof = top + 1.4 + THICK
+    return [*_leaning(x, top), ledge(x - 1.6, x + 2.6, roof), tnt(x - 1.15, roof)]
+
+
+def _under_stone(rng: Rng, x: float, top: float) -> Items:
+    """A pig right of a higher ledge with a stone at its edge."""
+    edge, shelf = x - draw(rng, 1.3, 1.6), top + draw(rng, 1.5, 1.8)
+    return [*_leaning(x, top), ledge(edge - 2.6, edge, shelf), block(edge - 0.35, shelf, "RectFat", "stone")]
 
 
 def _over_tnt(rng: Rng, x: float) -> Items:

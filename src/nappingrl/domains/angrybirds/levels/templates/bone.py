@@ -41,25 +41,25 @@ def bone_in_a_tunnel(rng: Rng) -> Draft:
 
 
 def bone_on_the_ledge(rng: Rng) -> Draft:
-    """Pig and bone on one ledge under a roof, low at each."""
+    """Pig and bone on one ledge under a roof, low at each; the pig is behind ice."""
     x, top = draw(rng, -2.5, 2.5), draw(rng, -2.6, -1.4)
-    items = [pig(x, top), ledge(x - 2.4, x + 3.4, top), ledge(x - 1.7, x + 3.4, top + 2.0)]
-    return Draft([*items, *drawn_decoys(rng, far=3)], birds=2, spots=[(x - draw(rng, 1.6, 1.8), top)])
+    items = [pig(x, top), ledge(x - 2.4, x + 3.4, top), ledge(x - 1.7, x + 3.4, top + 2.0), *ice_pile(x - 1.0, top)]
+    return Draft([*items, *drawn_decoys(rng, far=3)], birds=2, spots=[(x - draw(rng, 1.85, 1.95), top)])
 
 
 def bone_on_the_roof(rng: Rng) -> Draft:
-    """The pig in a cellar, TNT on its roof; the bone behind a wall on the roof, high."""
-    x, roof = draw(rng, -2.0, 2.0), GROUND + draw(rng, 1.15, 1.5)
-    floor = roof + THICK
-    items = [*cellar(x, roof, 2.0, 3.4), tnt(x - draw(rng, 0.9, 1.2), floor), wall(x + 1.6, floor, floor + 0.8)]
-    return Draft([*items, *drawn_decoys(rng, far=3)], birds=2, spots=[(x + 2.65, floor)])
+    """The pig in a cellar, TNT behind a wall on its roof, high; the bone behind the TNT, high."""
+    x, roof = draw(rng, -2.0, 1.6), GROUND + draw(rng, 1.15, 1.35)
+    at, floor = x + draw(rng, 0.9, 1.1), roof + THICK
+    items = [*cellar(x, roof, 2.0, 3.8), tnt(at, floor), wall(at - 1.6, floor, floor + 1.9)]
+    return Draft([*items, *drawn_decoys(rng, far=3)], birds=2, spots=[(x + 3.3, floor)])
 
 
 def two_pigs(rng: Rng) -> Draft:
     """Two pigs, three birds: one pig under a roof (low), one behind a wall (high), the bone between them."""
     x, top = draw(rng, 0.5, 3.5), draw(rng, -2.4, -1.4)
     left, floor = x - draw(rng, 5.2, 5.8), draw(rng, -2.9, -2.5)
-    items = [*roofed(x, top), *walled(left, floor)]
+    items = [*roofed(x, top), *ice_pile(x - 1.0, top), *walled(left, floor)]
     return Draft([*items, *drawn_decoys(rng, far=3, near=0)], birds=3, spots=[(x - draw(rng, 2.6, 3.0), GROUND)])
 
 

@@ -21,6 +21,7 @@ from nappingrl.domains.angrybirds.levels.templates.pieces import (
     screen,
     shaft,
     tnt,
+    wall,
     walled,
 )
 from nappingrl.domains.angrybirds.physics.scene import GROUND
@@ -54,16 +55,18 @@ def behind_a_screen(rng: Rng) -> Draft:
 
 
 def in_a_cellar(rng: Rng) -> Draft:
-    """TNT on the roof."""
-    x, roof = draw(rng, -2.0, 3.5), GROUND + draw(rng, 1.15, 1.5)
-    at, floor = x + draw(rng, 0.9, 1.3), roof + THICK
-    return _surround(rng, [*cellar(x, roof, 1.5, 4.0), tnt(at, floor)])
+    """High at the TNT behind a wall on the roof."""
+    x, roof = draw(rng, -2.0, 3.0), GROUND + draw(rng, 1.15, 1.35)
+    at, floor = x + draw(rng, 0.9, 1.1), roof + THICK
+    return _surround(rng, [*cellar(x, roof, 2.0, 2.8), tnt(at, floor), wall(at - 1.6, floor, floor + 1.9)])
 
 
 def two_pigs(rng: Rng) -> Draft:
     """One behind a wall (high), one under a roof (low)."""
     x, top = draw(rng, 0.5, 3.5), draw(rng, -2.4, -1.4)
-    draft = _surround(rng, [*roofed(x, top), *walled(x - draw(rng, 4.6, 5.4), draw(rng, -2.9, -2.5))])
+    draft = _surround(
+        rng, [*roofed(x, top), *ice_pile(x - 1.0, top), *walled(x - draw(rng, 4.6, 5.4), draw(rng, -2.9, -2.5))]
+    )
     draft.birds = 2
     return draft
 

@@ -18,7 +18,7 @@ from nappingrl.domains.angrybirds.levels.templates import (
     misjudged,
     pig_color,
 )
-from nappingrl.domains.angrybirds.levels.templates.pieces import Draft, Rng
+from nappingrl.domains.angrybirds.levels.templates.pieces import Draft, Rng, without_overlaps
 from nappingrl.domains.angrybirds.physics.scene import Level
 from nappingrl.errors import BadSpecError
 
@@ -46,5 +46,5 @@ def make_level(template: str, number: int, seed: int = 0) -> Level:
     variants = TEMPLATES[template]
     rng = np.random.default_rng([seed, list(TEMPLATES).index(template), number])
     draft = variants[number % len(variants)](rng)
-    items = draft.items[: N_SLOTS - len(draft.spots)]
+    items = without_overlaps(draft.items)[: N_SLOTS - len(draft.spots)]
     return Level(f"{template}-{number:05d}", ("BirdRed",) * draft.birds, tuple(items), spots=tuple(draft.spots))

@@ -27,7 +27,7 @@ class Draft:
     """What a variant draws: objects, the number of birds, and where a novelty puts its own objects."""
 
     items: Items
-    """Decoys are last: they are left out where there is no slot for them."""
+    """Decoys are last: they are left out where there is no room or no slot for them."""
     birds: int = 1
     spots: list[Point] = field(default_factory=list)
     """Points on surfaces, on which the objects of a novelty stand."""
@@ -210,3 +210,12 @@ def clash(items: Items, more: Items, gap: float = 0.15) -> bool:
         for one in items
         for other in more
     )
+
+
+def without_overlaps(items: Items) -> Items:
+    """Leave out what would stand inside an object before it; platforms may cross each other."""
+    kept: Items = []
+    for item in items:
+        if item.kind == "platform" or not clash(kept, [item], gap=-0.05):
+            kept.append(item)
+    return kept

@@ -18,6 +18,7 @@ from nappingrl.domains.angrybirds.levels.templates.pieces import (
     stack_below,
     tnt,
     wall,
+    walled,
 )
 from nappingrl.domains.angrybirds.physics.scene import GROUND
 
@@ -64,16 +65,27 @@ def two_pigs(rng: Rng) -> Draft:
     return Draft([*first, *_pocketed(x, top, at), *drawn_decoys(rng, near=0)], birds=2)
 
 
-def tnt_before(rng: Rng) -> Draft:
+def two_ledges(rng: Rng) -> Draft:
+    """One pig behind a wall (high), one on a ledge (low over the stack or high; afloat, high)."""
+    x, top = draw(rng, 2.8, 3.8), draw(rng, -2.6, -1.6)
+    at = x - draw(rng, 5.8, 6.2)
+    first = walled(at - draw(rng, 2.3, 2.7), GROUND + 0.4)
+    second = [pig(x, top), ledge(x - 0.5, x + 4.0, top), *stack_below(low(x, top + _MEDIUM_PIG), at, 0.3)]
+    return Draft([*first, *second, *drawn_decoys(rng, near=0)], birds=2)
+
+
+def behind_a_screen(rng: Rng) -> Draft:
     """A cellar again; a platform shuts low flights, and there is a useless TNT: the second TNT, high."""
     x, roof = draw(rng, 0.0, 3.5), GROUND + draw(rng, 1.15, 1.5)
-    at = x - draw(rng, 1.4, 1.65)
+    at = x + draw(rng, 0.9, 1.3)
     way = low(at, roof + THICK + _TNT)
-    items = [*cellar(x, roof, 2.1, 3.0), tnt(at, roof + THICK), screen(rng, way, 1.6, 1.3)]
+    items = [*cellar(x, roof, 1.5, 4.0), tnt(at, roof + THICK), screen(rng, way, 1.6, 1.3)]
     return Draft([*items, *drawn_decoys(rng, tnts=1)])
 
 
-VARIANTS = (over_the_stack, in_a_pocket, tnt_behind, through_the_gap, two_pigs, tnt_before)
+VARIANTS = (
+    over_the_stack, in_a_pocket, tnt_behind, through_the_gap, two_pigs, behind_a_screen, two_ledges,
+)  # fmt: skip
 
 
 def _pocketed(x: float, top: float, at: float) -> Items:

@@ -83,9 +83,9 @@ def behind_a_screen(rng: Rng) -> Draft:
 def two_ways(rng: Rng) -> Draft:
     """One pig behind a wall (high), one in a cellar (TNT, low or high; with the egg, high)."""
     x, roof = draw(rng, 0.5, 3.5), GROUND + draw(rng, 1.15, 1.3)
-    at, floor = x - draw(rng, 1.5, 1.65), roof + THICK
+    at, floor = x + draw(rng, 0.9, 1.1), roof + THICK
     left, ground = x - draw(rng, 4.6, 5.4), draw(rng, -2.9, -2.5)
-    items = [*walled(left, ground), *cellar(x, roof, 2.7, 3.0), tnt(at, floor)]
+    items = [*walled(left, ground), *cellar(x, roof, 1.9, 2.8, "BasicMedium", 1.5), tnt(at, floor)]
     return Draft([*items, *drawn_decoys(rng, far=3, near=0)], birds=2, spots=[(at - 0.7, floor)])
 
 

@@ -11,6 +11,7 @@ from nappingrl.domains.angrybirds.acceptance.measuring import Measured, measure
 from nappingrl.domains.angrybirds.acceptance.playing import Playground, Policy, winners
 from nappingrl.domains.angrybirds.acceptance.results import measure_all, read_results
 from nappingrl.domains.angrybirds.actions import join
+from nappingrl.domains.angrybirds.free_shots import number_of
 from nappingrl.domains.angrybirds.levels.templates import TEMPLATES
 from nappingrl.domains.angrybirds.physics.scene import GROUND, Item, Level
 from nappingrl.errors import BadRunError
@@ -66,6 +67,14 @@ def test_a_masked_action_loses() -> None:
     playground = Playground(Level("open", ("BirdRed",), (pig_at(-2.0),)))
     assert not playground.play(lambda position: join(11, 0, 0))
     assert not playground.play(lambda position: None)
+
+
+def test_a_policy_may_bring_its_own_planner() -> None:
+    """The shot of an action and the same release point as a free shot do the same."""
+    playground = Playground(Level("open", ("BirdRed",), (pig_at(-2.0),)))
+    shot = playground.start.shots[PIG_LOW]
+    assert shot is not None
+    assert playground.play(lambda position: number_of(shot.release, shot.tap_ms))
 
 
 # Gates ---------------------------------------------------------------------------------------------------------------

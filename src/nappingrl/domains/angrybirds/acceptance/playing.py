@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from nappingrl.domains.angrybirds.actions import N_ACTIONS
 from nappingrl.domains.angrybirds.aiming import Shot, Targets, release_point
+from nappingrl.domains.angrybirds.free_shots import shot_of
 from nappingrl.domains.angrybirds.ground_truth.state import ground_truth
 from nappingrl.domains.angrybirds.novelties import make_change
 from nappingrl.domains.angrybirds.physics.scene import Level
@@ -33,6 +34,11 @@ class Position:
     def actions(self) -> list[int]:
         """The actions that the mask allows."""
         return [action for action, shot in enumerate(self.shots) if shot is not None]
+
+    def shot(self, action: int) -> Shot | None:
+        """The shot of an action or of a free shot; None if the action is masked."""
+        free = shot_of(action)
+        return Shot(*free) if free is not None else self.shots[action]
 
 
 class Playground:
@@ -60,7 +66,7 @@ class Playground:
         position = self.start
         while position.status == "playing":
             action = choose(position)
-            shot = None if action is None else position.shots[action]
+            shot = None if action is None else position.shot(action)
             if shot is None:
                 return False
             shots = (*shots, shot)

@@ -51,7 +51,7 @@ def test_only_what_is_there_is_chosen(kind: str, there: list[bool]) -> None:
     absent = np.repeat(~np.array(there), 4)
     assert (decision.preferences[:, absent] < -1e5).all()
     assert (decision.preferences[:, ~absent] > -1e5).all()
-    assert decision.model_states.shape == (40, 8)
+    assert decision.model_states.shape == (40, 3 * 8 if kind == "relational" else 8)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -77,6 +77,23 @@ def test_the_relational_network_values_an_object_alike_in_every_slot() -> None:
     other[0, :4], other[0, 4:8] = one[0, 4:8], one[0, :4]
     first, second = (agent.forward(scene).preferences[0].reshape(3, 4) for scene in (one, other))
     np.testing.assert_allclose(first[[1, 0, 2]], second, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_embedding_is_the_input_of_the_last_layer(kind: str) -> None:
+    """The values follow from it by a linear layer; objects that are absent have no part in it."""
+    agent = make_agent(kind)
+    decision, weights = agent.forward(scenes(5, [True, False, True])), agent.weights()
+    if kind == "dueling":
+        advantage = decision.model_states @ weights["advantage.weight"].T + weights["advantage.bias"]
+        value = decision.model_states @ weights["value.weight"].T + weights["value.bias"]
+        expected = value + advantage - advantage.mean(axis=1, keepdims=True)
+    else:
+        each = decision.model_states.reshape(5, 3, 8)
+        assert (each[:, 1] == 0).all()
+        expected = (each @ weights["head.weight"].T + weights["head.bias"]).reshape(5, 12)
+    is_possible = np.repeat([True, False, True], 4)
+    np.testing.assert_allclose(decision.preferences[:, is_possible], expected[:, is_possible], rtol=1e-4, atol=1e-5)
 
 
 def test_weights_of_another_network_are_refused() -> None:

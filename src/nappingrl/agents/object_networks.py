@@ -71,19 +71,24 @@ class Dueling(nn.Module):
 
 
 class Relational(nn.Module):
-    """Objects attend to each other; each predicts the values of the shots at it."""
+    """Objects attend to each other; each predicts the values of the shots at it.
 
-    def __init__(self, layout: Layout, width: int = 64, embedding: int = 64) -> None:
+    The embedding is the input of the last layer: `embedding` numbers of each object, zeros for those that are absent.
+    """
+
+    def __init__(self, layout: Layout, width: int = 64, embedding: int = 32) -> None:
         super().__init__()
         self.layout = layout
         self.enter = nn.Linear(layout.per_slot + layout.shared, width)
         self.queries_keys_values = nn.Linear(width, 3 * width)
         self.leave = nn.Linear(width, width)
         self.norm = nn.LayerNorm(width)
-        self.embedding = nn.Sequential(nn.Linear(width, embedding), nn.ReLU())
-        self.head = nn.Sequential(
-            nn.Linear(width + embedding, width), nn.ReLU(), nn.Linear(width, layout.per_object)
+        self.around = nn.Sequential(nn.Linear(width, width), nn.ReLU())
+        self.each = nn.Sequential(
+            nn.Linear(2 * width, width), nn.ReLU(), nn.Linear(width, embedding), nn.ReLU()
         )  # fmt: skip
+        self.embedding = nn.Flatten()
+        self.head = nn.Linear(embedding, layout.per_object)
 
     def forward(self, observations: Tensor) -> Tensor:
         """Values of all actions."""
@@ -93,9 +98,9 @@ class Relational(nn.Module):
         entities = self.norm(entities + self.leave(self._attend(entities, is_present)))
         pooled = entities.masked_fill(~is_present[:, :, None], MASKED_VALUE).amax(dim=1)
         pooled = torch.where(is_present.any(dim=1, keepdim=True), pooled, torch.zeros_like(pooled))
-        state = self.embedding(pooled)
-        around = state[:, None, :].expand(-1, self.layout.slots, -1)
-        values = self.head(torch.cat([entities, around], dim=2)).flatten(1)
+        around = self.around(pooled)[:, None, :].expand(-1, self.layout.slots, -1)
+        each = self.each(torch.cat([entities, around], dim=2)).masked_fill(~is_present[:, :, None], 0.0)
+        values = self.head(self.embedding(each).reshape(each.shape)).flatten(1)
         return self.layout.masked(values, observations)
 
     def _attend(self, entities: Tensor, is_present: Tensor) -> Tensor:

@@ -22,19 +22,9 @@ from nappingrl.domains.angrybirds.physics.scene import GROUND
 _PIG = height_of("BasicMedium") / 2
 
 
-def tnt_above(rng: Rng) -> Draft:
-    """Low at a pig under a roof; then the TNT on the roof."""
-    return Draft([*_under_tnt(draw(rng, -2.0, 2.0), draw(rng, -2.0, -1.2)), *drawn_decoys(rng, far=3)])
-
-
 def tnt_below(rng: Rng) -> Draft:
     """Low at a pig under a roof, through ice; then low at the TNT under its ledge."""
     return Draft([*_over_tnt(rng, draw(rng, -2.0, 3.0)), *drawn_decoys(rng, far=3, near=0)])
-
-
-def stone_above(rng: Rng) -> Draft:
-    """High at the pig; then low at the stone on a ledge above it, which falls."""
-    return Draft([*_under_stone(rng, draw(rng, -2.0, 2.5), draw(rng, -2.6, -2.0)), *drawn_decoys(rng, far=3)])
 
 
 def two_pigs(rng: Rng) -> Draft:
@@ -46,14 +36,14 @@ def two_pigs(rng: Rng) -> Draft:
 
 def block_beside(rng: Rng) -> Draft:
     """High at a pig between a wall and a block of wood; then low at the block, which shoves it."""
-    return Draft([*_beside_wood(rng, draw(rng, -2.0, 3.0), draw(rng, -2.6, -1.2)), *drawn_decoys(rng, far=3)])
+    return Draft([*_beside_wood(rng, draw(rng, -2.0, 3.0), draw(rng, -2.6, -1.2)), *drawn_decoys(rng, 3, 2, 1)])
 
 
 def behind_a_screen(rng: Rng) -> Draft:
     """A platform shuts low flights: high at the pig, then high at the TNT on a ledge behind it."""
     x, top = draw(rng, -1.0, 3.0), draw(rng, -2.4, -1.4)
     items = [*_leaning(x, top), ledge(x + 1.0, x + 2.4, top + 0.3), tnt(x + 1.6, top + 0.3)]
-    return Draft([*items, screen(rng, low(x, top + _PIG), 1.2, 2.8), *drawn_decoys(rng, far=3, tnts=1)])
+    return Draft([*items, screen(rng, low(x, top + _PIG), 1.2, 2.8), *drawn_decoys(rng, 3, 2, 1)])
 
 
 def wood_and_tnt(rng: Rng) -> Draft:
@@ -71,9 +61,7 @@ def wood_and_stone(rng: Rng) -> Draft:
     return Draft([*items, *drawn_decoys(rng, near=0, tnts=0)], birds=2)
 
 
-VARIANTS = (
-    tnt_above, tnt_below, stone_above, two_pigs, block_beside, behind_a_screen, wood_and_tnt, wood_and_stone,
-)  # fmt: skip
+VARIANTS = (tnt_below, two_pigs, block_beside, behind_a_screen, wood_and_tnt, wood_and_stone)
 
 
 def _leaning(x: float, top: float) -> Items:

@@ -38,7 +38,7 @@ def tnt_on_the_roof(rng: Rng) -> Draft:
     x, top = draw(rng, -3.0, 1.5), draw(rng, -2.0, -1.0)
     roof, at = top + 1.6, x + draw(rng, 0.6, 1.1)
     items = [pig(x, top), ledge(x - 1.6, x + 3.0, top), ledge(x - 1.4, x + 3.6, roof), tnt(at, roof)]
-    items += [wall(at - 1.6, roof, roof + 1.9), *drawn_decoys(rng, far=3)]
+    items += [wall(at - 1.6, roof, roof + 1.9), *drawn_decoys(rng, far=3, near=1, tnts=1)]
     return Draft(items, spots=[(x - draw(rng, 0.95, 1.15), top)])
 
 
@@ -69,7 +69,8 @@ def egg_before_the_tnt(rng: Rng) -> Draft:
     x, roof = draw(rng, -1.0, 3.5), GROUND + draw(rng, 1.15, 1.3)
     at, floor = x - draw(rng, 1.5, 1.65), roof + THICK
     return Draft(
-        [*cellar(x, roof, 2.7, 3.0), tnt(at, floor), *drawn_decoys(rng, far=3, tnts=1)], spots=[(at - 0.7, floor)]
+        [*cellar(x, roof, 2.7, 3.0), tnt(at, floor), *drawn_decoys(rng, far=3, near=1, tnts=1)],
+        spots=[(at - 0.7, floor)],
     )
 
 

@@ -53,8 +53,8 @@ class Choices:
         """World and agent; raise in one line where one of them does not exist, or does not fit another."""
         if self.watch:
             read_address(self.watch)
-        world = World(self.domain, novelty)
-        agent = load_agent(self.agent or world.default_agent, self.domain)
+        world = World(self.domain, novelty, self.agent)
+        agent = load_agent(world.agent, self.domain)
         check_fit(agent, world.plain)
         if self.method:
             check_name("method", self.method, method_names(world, agent))

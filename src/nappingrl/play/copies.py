@@ -50,7 +50,7 @@ def as_python(match: Match) -> str:
 def as_query(match: Match, own_name: str = "") -> str:
     """The query of a link that restores domain, agent, method, seed and parameters; without token and paths."""
     spec = match.spec
-    agent = own_name or spec.agent or match.world.default_agent
+    agent = own_name or match.world.agent
     values = {"domain": spec.domain, "agent": agent, "method": spec.method, "seed": spec.seed}
     return urlencode(values | {f"p.{name}": f"{value:.12g}" for name, value in match.changes.items()})
 
@@ -58,7 +58,7 @@ def as_query(match: Match, own_name: str = "") -> str:
 def _options(match: Match) -> dict[str, str | int]:
     spec, (method, rule) = match.spec, split_method(match.spec.method)
     return {
-        "agent": spec.agent or match.world.default_agent,
+        "agent": match.world.agent,
         "method": "frozen" if spec.method == YOU else method,
         **rule,
         "novelty": match.world.text(match.changes),

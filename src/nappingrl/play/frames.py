@@ -64,7 +64,7 @@ class Frames:
             "domain": spec.domain,
             "title": domain.title,
             "domains": {name: _domain_title(name) for name in choices.domain_names()},
-            "agent": self._own_name or spec.agent or world.default_agent,
+            "agent": self._own_name or world.agent,
             "agents": choices.agents_of(spec.domain),
             "method": spec.method,
             "methods": {name: title_of(name) for name in method_names(world, match.agent)},

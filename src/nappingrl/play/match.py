@@ -78,9 +78,9 @@ class Match:
     ) -> None:
         """`watched`: an agent that is shown instead of the frozen one."""
         check_whole("seed", spec.seed, 0, MAX_SEED)
-        self.world = world if world is not None else World(spec.domain)
+        self.world = world if world is not None else World(spec.domain, agent=spec.agent)
         domain = self.world.domain
-        self.agent = agent if agent is not None else load_agent(spec.agent or self.world.default_agent, spec.domain)
+        self.agent = agent if agent is not None else load_agent(self.world.agent, spec.domain)
         check_fit(self.agent, domain)
         check_name("method", spec.method, method_names(self.world, self.agent))
         n_before = spec.n_before if spec.n_before >= 0 else N_BEFORE_SLOW if is_slow(spec.domain) else N_BEFORE

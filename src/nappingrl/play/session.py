@@ -36,7 +36,6 @@ class Session:
         self.match: Match
         self.frames: Frames
         self.recording: Recording | None = None
-        self._world: World | None = None
         self._watched: WatchedPane | None = None
         self._rng = np.random.default_rng()
         self.n_matches = 0
@@ -90,11 +89,12 @@ class Session:
                 self.match.change_world(self.match.worlds[number])
 
     def _begin(self, spec: MatchSpec) -> None:
-        is_same = self._world is not None and self._world.plain.name == spec.domain
-        world = self._world if is_same and self._world is not None else World(spec.domain)
-        agent = self.match.agent if is_same and self.match.spec.agent == spec.agent else None
+        latest = self.match.spec if self.n_matches else None
+        is_same = latest is not None and (latest.domain, latest.agent) == (spec.domain, spec.agent)
+        world = self.match.world if is_same else World(spec.domain, agent=spec.agent)
+        agent = self.match.agent if is_same else None
         if not spec.method:
-            agent = agent or load_agent(spec.agent or world.default_agent, spec.domain)
+            agent = agent or load_agent(world.agent, spec.domain)
             offered = method_names(world, agent)
             method = self.choices.method if self.choices.method in offered else default_method(world, agent)
             spec = replace(spec, method=method)
@@ -103,7 +103,7 @@ class Session:
         if self.choices.watch and self._watched is None:
             self._watched = WatchedPane(self.choices.watch)
         watched = self._watched if spec.domain == WATCHED_DOMAIN else None
-        self.match, self._world = Match(spec, world, agent, watched), world
+        self.match = Match(spec, world, agent, watched)
         self.n_matches += 1
         self.frames = Frames(self.match, self.choices, self.n_matches)
 
@@ -120,7 +120,7 @@ class Session:
         method, options = split_method(spec.method)
         if spec.method == YOU or not methods.get(method).can_be_saved:
             raise BadSpecError(f"method '{spec.method}' learns nothing that can be saved")
-        model = spec.agent or self.match.world.default_agent
+        model = self.match.world.agent
         saved = NappingAgent(model, domain=spec.domain, method=method, detector=pane.spec.detector, **options)
         saved.adaptation.restore(pane.adaptation.state())
         with tempfile.TemporaryDirectory() as folder:

@@ -6,7 +6,7 @@ from math import inf, isfinite
 
 import numpy as np
 
-from nappingrl.agents.zoo import agent_names
+from nappingrl.agents.zoo import agent_names, find_domain_options
 from nappingrl.domains import find_domain
 from nappingrl.domains.base import check_parameters
 from nappingrl.domains.from_env import DrawnGymnasiumDomain, GymnasiumDomain, default_novelties
@@ -58,9 +58,15 @@ class Switch:
 class World:
     """A domain as the playground uses it, and everything that can be changed in it."""
 
-    def __init__(self, name: str, novelty: str = "") -> None:
-        """`novelty`: a description whose changes of actions and observations are to be possible too."""
-        self.plain = _with_constants(find_domain(name))
+    def __init__(self, name: str, novelty: str = "", agent: str = "") -> None:
+        """`novelty`: a description whose changes of actions and observations are to be possible too.
+
+        `agent`: who plays, by name or path, in the domain with that agent's options; default: the domain's agent.
+        """
+        domain = find_domain(name)
+        self.agent = agent or domain.defaults.agent or next(iter(agent_names(domain.name)), "")
+        """The agent that plays; empty: none is named, and none is shipped."""
+        self.plain = _with_constants(domain.with_options(find_domain_options(self.agent, domain.name)))
         """The domain without changes of actions and observations: what an oracle knows."""
         self._subject = replace(self.plain, constants=self.plain.parameters)
         self.switches = tuple(self._read_switches())
@@ -79,11 +85,6 @@ class World:
         oracle = self.plain.make_oracle()
         self.has_oracle = oracle is not None and not oracle.plans_episodes
         """Whether it has an oracle that can keep up."""
-
-    @property
-    def default_agent(self) -> str:
-        """The agent that plays unless another is named; empty: none is shipped."""
-        return self.plain.defaults.agent or next(iter(agent_names(self.plain.name)), "")
 
     def _read_switches(self) -> list[Switch]:
         domain = self._subject

@@ -41,6 +41,16 @@ def test_every_domain_is_described_and_drawn(domain: str) -> None:
     assert frame["facts"]["world"] == "as trained"
 
 
+def test_an_agent_plays_with_the_options_of_its_domain() -> None:
+    """DataLab reads colours, the other scripted agents labels."""
+    session = begun("angrybirds", agent="naive")
+    assert session.match.world.domain.chosen.get("observation", "label") == "label"
+    session.do(commands.Begin("angrybirds", agent="datalab", method="frozen"))
+    assert session.match.agent.name == "datalab"
+    assert session.match.world.domain.chosen == {"observation": "colour"}
+    session.advance()
+
+
 def test_shapes_that_stay_are_not_sent_again() -> None:
     session = begun("mountaincar")
     session.frame()

@@ -179,15 +179,10 @@ class Trainer:
         beta = options["beta"] + (1.0 - options["beta"]) * progress
         at, weights = self.replay.sample(options["batch_size"], options["priority_exponent"], beta, rng)
         observations = torch.as_tensor(self.replay.observations[at])
-        next_observations = torch.as_tensor(self.replay.next_observations[at])
         actions = torch.as_tensor(self.replay.actions[at])
-        rewards = torch.as_tensor(self.replay.rewards[at])
-        with torch.no_grad():
-            best_actions = self.network(next_observations).argmax(dim=1, keepdim=True)
-            next_values = self.target(next_observations).gather(1, best_actions)[:, 0]
-            has_no_action = next_values <= MASKED_VALUE / 2
-            next_values = next_values.masked_fill(torch.as_tensor(self.replay.terminated[at]) | has_no_action, 0.0)
-            goals = rewards + options["gamma"] * next_values
+        goals = torch.as_tensor(self.replay.rewards[at])
+        going_on = np.flatnonzero(~self.replay.terminated[at])
+        goals[going_on] += options["gamma"] * self._next_values(self.replay.next_observations[at[going_on]])
         values = self.network(observations).gather(1, actions[:, None])[:, 0]
         errors = torch.nn.functional.smooth_l1_loss(values, goals, reduction="none")
         loss = (errors * torch.as_tensor(weights)).mean()
@@ -200,6 +195,14 @@ class Trainer:
         self.losses.append(float(loss.detach()))
         if self.updates % options["target_update_interval"] == 0:
             self.target.load_state_dict(self.network.state_dict())
+
+    def _next_values(self, observations: NDArray[np.float32]) -> torch.Tensor:
+        """The target network's values of the network's actions; 0 where no action is possible."""
+        states = torch.as_tensor(observations)
+        with torch.no_grad():
+            best_actions = self.network(states).argmax(dim=1, keepdim=True)
+            values: torch.Tensor = self.target(states).gather(1, best_actions)[:, 0]
+            return values.masked_fill(values <= MASKED_VALUE / 2, 0.0)
 
     def pass_rate(self, evaluation: dict[str, Any]) -> float:
         """The share of the evaluation's episodes that the greedy policy wins."""

@@ -6,6 +6,7 @@ determined by its template and its number.
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 
@@ -39,6 +40,7 @@ TEMPLATES: dict[str, tuple[Variant, ...]] = {
 """By novelty: the functions that draw a level, in turn."""
 
 
+@lru_cache(maxsize=4096)
 def make_level(template: str, number: int, seed: int = 0) -> Level:
     """Level `number` of a template."""
     if number < 0:

@@ -186,11 +186,11 @@ def test_observations_that_are_not_one_row_are_refused_in_one_line(agent: Agent,
 
 
 def test_too_many_observations_are_refused_in_one_line(napping: Napping) -> None:
-    """A model of Angry Birds' 156 observations would take gigabytes."""
+    """A model of Angry Birds' 322 observations would take gigabytes."""
     done = napping("run", "angrybirds", "--method", "foresight", "--trials", "1")
     assert done.status == 2
     assert len(done.err.strip().splitlines()) == 1
-    assert "method 'foresight' models at most 64 observations, and this domain has 156" in done.err
+    assert "method 'foresight' models at most 64 observations, and this domain has 322" in done.err
 
 
 def test_a_reversed_pendulum_is_repaired_in_its_first_episodes() -> None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 import nappingrl  # noqa: F401  (registers the environments)
 from nappingrl.detectors import Detector
 from nappingrl.domains import find_domain
+from nappingrl.domains.angrybirds.oracle import AngryBirdsOracle
 from nappingrl.domains.base import Domain
 from nappingrl.domains.canvas import PixelCanvas
 from nappingrl.errors import BadSpecError, UnknownNameError
@@ -148,17 +149,19 @@ def test_strength_pulls_the_same_draw_towards_the_default(name: str, novelty: st
 
 @pytest.mark.parametrize(("name", "novelty"), NOVELTIES)
 def test_novelty_changes_what_happens(name: str, novelty: str) -> None:
-    spec: DomainSpec = find_domain(name)
-    world, both = spec.make(2), rows_of(0, 1)
+    spec: DomainSpec = find_domain(name, {"observation": "colour"} if novelty == "pig-color" else {})
+    world, both, draws = spec.make(2), rows_of(0, 1), uniforms(spec, 1)
     world.apply(rows_of(0), spec.novelties[novelty].setting)
     world.apply(rows_of(1), sampled(spec, novelty, seed=1))
-    world.reset(both, np.repeat(uniforms(spec, 1), 2, axis=0))
+    world.reset(both, np.repeat(draws, 2, axis=0))
     if spec.name in ("cartpole", "mountaincar"):  # the start of an episode does not depend on the parameters
         np.testing.assert_array_equal(*world.observe(both))
     ended, differ = np.zeros(2, np.bool_), False
     actions = np.random.default_rng(2).integers(len(spec.action_names), size=spec.horizon)
-    if spec.name == "angrybirds":
-        actions[0] = 0  # at the pig: a random shot seldom shows what has changed
+    if spec.name == "angrybirds":  # a random shot seldom shows what has changed; these pass the level before
+        oracle = AngryBirdsOracle(spec)
+        plans = oracle.plan_episode(oracle.plan(world.parameters_of(rows_of(0))), draws)
+        actions = plans[0, len(spec.parameters) :].astype(np.int64)
     for action in actions:
         _, ended = world.step(both, np.full(2, action))
         differ |= bool((world.observe(rows_of(0)) != world.observe(rows_of(1))).any() or ended[0] != ended[1])
@@ -328,8 +331,11 @@ def test_expert_solves_the_default_world(spec: DomainSpec) -> None:
         pytest.skip(f"{spec.name} has no expert")
     n = 20
     world, rows = spec.make(n), np.arange(n)
+    draws = uniforms(spec, n, seed=5)
     plans = np.repeat(expert.plan(world.parameters_of(rows_of(0))), n, axis=0)
-    world.reset(rows, uniforms(spec, n, seed=5))
+    if expert.plans_episodes:
+        plans = expert.plan_episode(plans, draws)
+    world.reset(rows, draws)
     lengths, returns, ended = np.zeros(n, np.int64), np.zeros(n), np.zeros(n, np.bool_)
     for step in range(spec.horizon):
         alive = rows[~ended]
@@ -347,7 +353,7 @@ def test_describe_gives_words_for_every_situation(spec: DomainSpec) -> None:
     seen = [observation for step in rollout(spec, m=4, steps=50) for observation in step[0]]
     texts = {spec.describe(observation) for observation in [*seen, spec.observation_centre]}
     assert all(isinstance(text, str) and text and "\n" not in text for text in texts)
-    assert 1 < len(texts) < len(seen) / 4, "coarse, so that neighbours read alike"
+    assert 1 < len(texts) < len(seen) / 3, "coarse, so that neighbours read alike"
 
 
 @pytest.mark.parametrize("novel", [False, True])

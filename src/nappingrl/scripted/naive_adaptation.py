@@ -12,7 +12,7 @@ import numpy as np
 from typing_extensions import override
 
 from nappingrl.domains.angrybirds.actions import TRAJECTORIES, join, split
-from nappingrl.domains.angrybirds.layout import ObservedLevel, decode
+from nappingrl.domains.angrybirds.layout import ObservedLevel, decode, possible_actions
 from nappingrl.domains.angrybirds.physics.scene import Box
 from nappingrl.scripted.angrybirds import ScriptedBirdsAgent
 from nappingrl.scripted.base import Observation
@@ -20,9 +20,6 @@ from nappingrl.scripted.naive import NaivePolicy
 
 DELAYS = (0, 2, 4)
 """Seconds; our choice, the paper gives none."""
-
-FALLBACK_ACTION = 0
-"""Taken if there is nothing to choose from: the first object, low."""
 
 
 class Triplet(NamedTuple):
@@ -58,11 +55,11 @@ class NaiveAdaptationPolicy(NaivePolicy):
         level = decode(observation)
         self._shot = None
         if is_round(level.sling):
-            return FALLBACK_ACTION
+            return _wasted(observation)
         if not self._is_searching:
             return super().act(observation)
         self._shot = self._choose(level)
-        return FALLBACK_ACTION if self._shot is None else join(self._shot.slot, self._shot.trajectory, 0)
+        return _wasted(observation) if self._shot is None else join(self._shot.slot, self._shot.trajectory, 0)
 
     @override
     def learn(
@@ -96,6 +93,11 @@ def _triplets(level: ObservedLevel) -> Iterator[Triplet]:
     for delay, trajectory, target in product(DELAYS, range(len(TRAJECTORIES)), level.targets):
         if target.is_possible(trajectory, 0):
             yield Triplet(target.slot, trajectory, delay)
+
+
+def _wasted(observation: Observation) -> int:
+    """An action that is not possible, so that the bird flies away from the level; the first if all are possible."""
+    return int(possible_actions(observation[None])[0].argmin())
 
 
 def _n_pigs(level: ObservedLevel) -> int:

@@ -111,14 +111,15 @@ def _name_all(
 ) -> tuple[list[str], list[tuple[str, ...]]]:
     """For each principle, what the agent wants and what is done, in words."""
     wishes, done = [], []
+    name_action = domain.name_action if table["situation"].shape[1] else None  # long observations are not stored
     sets = np.asarray(table["candidates"], np.bool_)
     for state, wish, candidates in zip(table["situation"], table["wanted"].tolist(), sets, strict=True):
         actions = np.flatnonzero(candidates).tolist()
-        if domain.name_action is None or len(actions) > MAX_NAMED_ACTIONS:
+        if name_action is None or len(actions) > MAX_NAMED_ACTIONS:
             done.append(tuple(action_names[a] for a in actions))
         else:
-            done.append(tuple(domain.name_action(state, a) for a in actions))
-        wishes.append(action_names[wish] if domain.name_action is None else domain.name_action(state, wish))
+            done.append(tuple(name_action(state, a) for a in actions))
+        wishes.append(action_names[wish] if name_action is None else name_action(state, wish))
     return wishes, done
 
 

@@ -161,7 +161,7 @@ def test_serve_a_trial_with_a_novelty(serve: Callable[..., Served], napping: Nap
         "out": "o",
         "runs": ["o/run"],
         "before": {"levels": 2, "passed": 0, "pass_rate": 0.0, "shots": 2},
-        "novel": {"levels": 3, "passed": 0, "pass_rate": 0.0, "shots": 3},
+        "novel": {"levels": 3, "passed": 0, "pass_rate": 0.0, "shots": 4},
     }
     assert "game 1 (agent 7), trial 0: 0 of 5 levels passed" in done.err
     rows = read_csv(Path("o/EvaluationData.csv"))
@@ -171,7 +171,7 @@ def test_serve_a_trial_with_a_novelty(serve: Callable[..., Served], napping: Nap
     assert names == [level.name for level in draw_levels(5, "green-egg", seed=3)]
     assert all(name.startswith("green-egg-") for name in names)
     told = read_csv(Path("o/Likelihood.csv"))
-    assert [row["InteractionIndex"] for row in told] == ["2", "4"]
+    assert [row["InteractionIndex"] for row in told] == ["2", "4", "6"]
     run = RunFolder.open(Path("o/run"))
     stored = run.read()
     assert run.faults() == {}
@@ -195,7 +195,7 @@ def test_a_signal_writes_what_there_is(serve: Callable[..., Served], number: int
     done = served.end()
     assert done.status == status
     assert "warning: 0.0.0.0 exposes the server" in done.err
-    assert re.search(r"before +4 +0 +0.00 +4", done.out)
+    assert re.search(r"before +4 +0 +0.00 +7", done.out)
     assert "results: o/EvaluationData.csv   next: napping report o/run\n" in done.out
     assert "other agents and unfinished trials: o/run-2" in done.out
     first, second = (RunFolder.open(Path("o") / name) for name in ("run", "run-2"))

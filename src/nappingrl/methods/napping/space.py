@@ -13,7 +13,7 @@ SPACES = {
     "embedding": "the last hidden layer of the agent's network",
     "raw": "the observation, standardised by the bounds of the domain",
 }
-MAX_SITUATION = 256
+MAX_SITUATION = 512
 """Larger observations (images) are not stored with the regions."""
 
 

@@ -178,7 +178,7 @@ def test_serve_a_trial_with_a_novelty(serve: Callable[..., Served], napping: Nap
     assert stored["episode"].to_list() == [-2, -1, 0, 1, 2]
     assert stored["phase"].to_list() == ["pre"] * 2 + ["novel"] * 3
     assert stored["level"].to_list() == names
-    assert stored["length"].to_list() == [1] * 5
+    assert stored["length"].to_list() == [1, 1, 1, 1, 2]
     assert {stored.schema[name] for name in ("number", "episode", "length", "detected_step", "regions")} == {pl.Int32}
     assert run.manifest.command.startswith("napping birds serve --out o --levels 2 --novelty green-egg")
     report = napping("report", "o/run", "--json")

@@ -36,6 +36,7 @@ NOT_RUN = {
     r"napping birds serve .*": "waits for agents; tests/cli/test_birds.py connects them",
     r"napping report served/run": "reads what agents played on the server; tests/cli/test_birds.py does",
     r"napping birds external .*": "starts a program that is not here; tests/domains/angrybirds/server starts agents",
+    r"napping birds accept .*": "measures for an hour; tests/domains/angrybirds/acceptance measures a few levels",
     r"napping birds play(?!.*--headless).*": "opens a window; tests/cli/test_birds.py plays in one",
     r"napping play.*": "serves until it is stopped; tests/play/test_browser.py opens it",
     r"napping record .*docs/.*": "overwrites a picture of the docs",

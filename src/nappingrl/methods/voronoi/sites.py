@@ -89,11 +89,11 @@ class Sites:
             array[rows] = 0
 
     def reserve(self, rows: Rows, n_more: int = 1) -> None:
-        """Reserve space for more sites in each of these trials, and for splitting one leaf per page of them, or one."""
+        """Reserve space for more sites in each of these trials, and for as many leaves as will probably be split."""
         if n_more == 1 and not _is_any_full(self.arrays, rows):
             return
         n_pages = -(-(self.arrays.n_sites + n_more) // PAGE)
-        n_leaves = self.arrays.n_leaves + 1 + n_more // PAGE
+        n_leaves = self.arrays.n_leaves + 1 + 2 * n_more // PAGE  # a split makes two halves of a page
         for pool, n_needed in ((self._pages, n_pages), (self._leaves, n_leaves)):
             for row in rows[pool.n_owned[rows] < n_needed[rows]].tolist():
                 while pool.n_owned[row] < n_needed[row]:

@@ -302,7 +302,7 @@ def test_continuous_actions() -> None:
     ("facts", "options", "words"),
     [
         (DomainSpec(np.zeros((3, 3)), np.ones((3, 3)), 2, 9), {}, "one row of numbers"),
-        (DomainSpec(np.zeros(356), np.ones(356), 2, 9), {}, "at most 300 observations, .* has 356; use detector 'ks'"),
+        (DomainSpec(np.zeros(600), np.ones(600), 2, 9), {}, "at most 512 observations, .* has 600; use detector 'ks'"),
         (FACTS, {"false_alarms": 0.0}, "false_alarms=0.0"),
         (FACTS, {"false_alarms": 0.5}, r"allowed: .*\(0, 0.1\)"),
     ],

@@ -12,7 +12,7 @@ class ResidualConfig:
     # Calibration
     false_alarms: float = setting(1e-4, "probability of an alarm in an episode of the unchanged world, for each test")
     n_calibration_episodes: int = setting(40, "episodes to calibrate on outside of trials", 1)
-    max_observations: int = setting(350, "observations that are watched; with more it is refused", 1)
+    max_observations: int = setting(512, "observations that are watched; with more it is refused", 1)
 
     # Surprise
     n_alarm_steps: int = setting(4, "most steps of a window beyond the limit that raise an alarm", 1, 10)

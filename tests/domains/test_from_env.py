@@ -380,4 +380,4 @@ def test_what_cannot_be_run_is_said_in_one_line(napping: Command, words: tuple[s
 def test_list_says_that_any_environment_will_do(napping: Command) -> None:
     status, out, err = napping("list")
     assert (status, err) == (0, "")
-    assert "napping run --env ID --agent PATH.zip --novelty" in out
+    assert "napping run --env ID --agent PATH.zip" in out

@@ -176,7 +176,7 @@ def test_progress_adds_up_over_all_stages(small: Path) -> None:
 def test_some_domains_with_scripted_agents_and_without_what_cannot_run(tmp_path: Path) -> None:
     stages, left_out = plan_evaluation(tmp_path, "full", selection=Selection(("angrybirds",)))
     assert {stage.spec.domain for stage in stages} == {"angrybirds"}
-    assert {stage.spec.trials for stage in stages} == {40}
+    assert {(stage.spec.trials, stage.method == "auto") for stage in stages} == {(40, False), (10, True)}
     assert {stage.spec.novelty for stage in stages} == {"all"}
     by_agent: dict[str, set[str]] = {}
     for stage in stages:

@@ -18,7 +18,8 @@ from nappingrl.testing.toys import Corridor
 
 @pytest.mark.parametrize("name", domains.names())
 def test_domain(name: str) -> None:
-    check_domain(name, steps=6 if domains.entry(name).horizon <= 10 else 40)
+    hidden = ("pig-color",) if name == "angrybirds" else ()  # its agents read labels
+    check_domain(name, steps=6 if domains.entry(name).horizon <= 10 else 40, hidden=hidden)
 
 
 @pytest.mark.parametrize("name", methods.names())

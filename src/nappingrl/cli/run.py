@@ -24,7 +24,7 @@ from nappingrl.report.table import HEAD, Result, runs_table
 from nappingrl.reproduction.times import expected_seconds
 from nappingrl.trials.limits import MAX_WORKERS
 from nappingrl.trials.notes import suspect
-from nappingrl.trials.runner import run_into
+from nappingrl.trials.runner import run_into, why_not
 from nappingrl.trials.spec import RunSpec
 from nappingrl.trials.store import RunFolder
 from nappingrl.trials.workers import default_workers
@@ -105,7 +105,11 @@ class Run:
         out = self.out or new_run_folder(f"{re.sub(r'[^A-Za-z0-9.-]+', '-', domain)}-{agent.name}-{spec.method}")
         command = argv.rebuild(replace(self, out=out, json=False, workers=0, executor="local", address=""))
         workers = self.workers or default_workers()
-        if (expected := expected_seconds(spec, workers) or 0.0) > LONG and not RunFolder.holds(out):
+        if (
+            (expected := expected_seconds(spec, workers) or 0.0) > LONG
+            and not RunFolder.holds(out)
+            and not why_not(spec)
+        ):
             print_note(f"up to {expected / 60:.0f} minutes on {workers} workers; Ctrl-C stops it, and nothing is lost")
         started = time.perf_counter()
         try:

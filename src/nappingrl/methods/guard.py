@@ -127,6 +127,10 @@ class GuardedMethod(Method):
         self.guard.start(rows)
 
     @override
+    def compiled(self) -> None:
+        """The guard decides in Python."""
+
+    @override
     def reveal(self, rows: Rows, parameters: Floats) -> None:
         self.method.reveal(rows, parameters)
 

@@ -2,24 +2,21 @@
 
 python benchmarks/cost_model.py cartpole --agent ppo --method napping --trials 128 512 2048 --workers 1 2
 
-Each run is a process of its own, after one that compiles the kernels. The last line is the least-squares fit of CPU
+Each run is a new process, after one that compiles the kernels. The last line is the least-squares fit of CPU
 seconds = start + seconds per trial * trials, over the runs with one worker.
 """
 
 import argparse
 import resource
-import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
 
 import numpy as np
 import polars as pl
 
 import nappingrl
-
-PER_MB = 1024 if sys.platform != "darwin" else 1024**2
+from nappingrl.benchmark.overview import PER_MB, in_process
+from nappingrl.reproduction.times import cpu_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,27 +45,15 @@ class Cost:
 
 def measure(domain: str, agent: str, method: str, trials: int, episodes: int, workers: int) -> Cost:
     """Run it in this process and its workers."""
-    cpu, wall = _cpu_seconds(), time.perf_counter()
+    cpu, wall = cpu_seconds(), time.perf_counter()
     rows = nappingrl.run(
         domain, agent, method, trials=trials, protocol=f"{episodes}+{episodes}", seed=7, workers=workers
     ).rows
-    cpu, wall = _cpu_seconds() - cpu, time.perf_counter() - wall
+    cpu, wall = cpu_seconds() - cpu, time.perf_counter() - wall
     last = rows.filter(pl.col("episode") == pl.col("episode").max())
     memory = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     regions, steps = float(last["regions"].mean() or 0), int(rows["length"].sum())  # type: ignore[arg-type]
     return Cost(trials, workers, episodes, regions, steps, cpu, wall, memory / PER_MB)
-
-
-def _cpu_seconds() -> float:
-    """Of this process and of its workers that have ended."""
-    both = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(usage.ru_utime + usage.ru_stime for usage in both)
-
-
-def in_process(*arguments: object) -> Cost:
-    """The cost of a run in a new process."""
-    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-        return pool.submit(measure, *arguments).result()  # type: ignore[arg-type]
 
 
 def main() -> None:
@@ -82,18 +67,18 @@ def main() -> None:
     options = parser.parse_args()
     name = options.domain, options.agent, options.method
     few, middle = min(options.trials), sorted(options.episodes)[len(options.episodes) // 2]
-    in_process(*name, 1, 1, 1)  # compiles the kernels
+    in_process(measure, *name, 1, 1, 1)  # compiles the kernels
     print("| trials | episodes | workers | regions | CPU s | wall s | us per step | memory (MB) |")
     print("|---|---|---|---|---|---|---|---|", flush=True)
     single = []
     for workers in options.workers:
         for trials in options.trials:
-            cost = in_process(*name, trials, middle, workers)
+            cost = in_process(measure, *name, trials, middle, workers)
             print(cost.row(), flush=True)
             single += [cost] if workers == 1 else []
     for episodes in options.episodes:
         if episodes != middle:
-            print(in_process(*name, few, episodes, 1).row(), flush=True)
+            print(in_process(measure, *name, few, episodes, 1).row(), flush=True)
     if len(single) > 1:
         per_trial, start = np.polyfit([cost.trials for cost in single], [cost.cpu for cost in single], 1)
         print(f"\nCPU seconds = {start:.2f} + {per_trial:.4f} * trials, {middle} + {middle} episodes each")

@@ -1,6 +1,6 @@
 """Every domain with every method: time and memory of a step, beside the loop of a user and the bare forward pass.
 
-Each case runs in a process of its own, so that its memory is known. Times are CPU times on one core.
+Each case runs in a new process, so that its memory is known. Times are CPU times on one core.
 """
 
 import sys
@@ -28,7 +28,7 @@ Result = TypeVar("Result")
 _PROTOCOL = "2+6"
 _TRIALS, _MAX_TRIALS = 200, 128
 """Trials of a case whose relative cost is 1, and the most of any."""
-_PER_MB = 1024 if sys.platform != "darwin" else 1024**2
+PER_MB = 1024 if sys.platform != "darwin" else 1024**2
 """Units of `ru_maxrss` in a megabyte."""
 
 
@@ -64,12 +64,12 @@ def measure_overview(
         if on_progress is not None:
             on_progress(i, len(names))
         if domain not in loops:
-            loops[domain] = _in_process(_time_loop, domain)
-        cases.append(_in_process(_measure, domain, method, loops[domain]))
+            loops[domain] = in_process(_time_loop, domain)
+        cases.append(in_process(_measure, domain, method, loops[domain]))
     return cases
 
 
-def _in_process(work: Callable[..., Result], *arguments: Any) -> Result:
+def in_process(work: Callable[..., Result], *arguments: Any) -> Result:
     """The result of work in a new process."""
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         return pool.submit(work, *arguments).result()
@@ -114,4 +114,4 @@ def peak_memory_mb() -> float | None:
         import resource
     except ModuleNotFoundError:  # Windows
         return None
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _PER_MB
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / PER_MB

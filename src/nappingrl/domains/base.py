@@ -7,6 +7,7 @@ from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
+from typing_extensions import override
 
 from nappingrl.errors import BadSpecError, check_name
 from nappingrl.types import Actions, DomainSpec, Flags, Floats, Observations, Rows
@@ -80,3 +81,19 @@ def check_parameters(spec: DomainSpec, changes: Mapping[str, float] | None) -> d
         if name in spec.positive and value <= 0:
             raise BadSpecError(f"parameter {name}={value} of {spec.name} must be greater than 0")
     return dict(changes or {})
+
+
+class DomainWrapper(Domain):
+    """The copies of a domain with something in between; pictures are those of the wrapped copies."""
+
+    def __init__(self, inner: DomainSpec, n: int, spec: DomainSpec) -> None:
+        super().__init__(n, spec)
+        self._inner = inner.make(n)
+
+    @override
+    def draw(self, row: int, canvas: "Canvas") -> None:
+        self._inner.draw(row, canvas)
+
+    @override
+    def draw_predicted(self, row: int, observation: Floats, canvas: "Canvas") -> bool:
+        return self._inner.draw_predicted(row, observation, canvas)

@@ -3,31 +3,26 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from typing_extensions import override
 
-from nappingrl.domains.base import Domain
+from nappingrl.domains.base import DomainWrapper
 from nappingrl.novelties.schedule import STEPS, Schedule
 from nappingrl.types import Actions, DomainSpec, Flags, Floats, Observations, Rows
-
-if TYPE_CHECKING:
-    from nappingrl.domains.canvas import Canvas
 
 LEAST_SHARE = 1e-3
 """A walk of a number that must be positive stops at this share of its first value."""
 
 
-class ScheduledDomain(Domain):
+class ScheduledDomain(DomainWrapper):
     """The copies of a domain, in each of which some parameters follow a schedule while the novelty holds.
 
     A novelty gives a scheduled parameter its peak: how far that is from the usual value says how strong the novelty is.
     """
 
     def __init__(self, inner: DomainSpec, schedules: Mapping[str, Schedule], n: int, spec: DomainSpec) -> None:
-        super().__init__(n, spec)
-        self._inner = inner.make(n)
+        super().__init__(inner, n, spec)
         self._schedules = schedules
         self._columns = [list(spec.parameters).index(name) for name in schedules]
         self._changes: list[dict[str, float] | None] = [None] * n  # None: no novelty holds
@@ -66,14 +61,6 @@ class ScheduledDomain(Domain):
                 self._set(row)
         self._step[rows] += 1
         return self._inner.step(rows, actions)
-
-    @override
-    def draw(self, row: int, canvas: "Canvas") -> None:
-        self._inner.draw(row, canvas)
-
-    @override
-    def draw_predicted(self, row: int, observation: Floats, canvas: "Canvas") -> bool:
-        return self._inner.draw_predicted(row, observation, canvas)
 
     def _set(self, row: int) -> None:
         """Give the scheduled parameters of a copy the values of now."""

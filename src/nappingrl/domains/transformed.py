@@ -3,25 +3,20 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from typing_extensions import override
 
-from nappingrl.domains.base import Domain
+from nappingrl.domains.base import DomainWrapper
 from nappingrl.novelties.transforms import Transforms
 from nappingrl.types import Actions, DomainSpec, Flags, Floats, Observations, Rows
 
-if TYPE_CHECKING:
-    from nappingrl.domains.canvas import Canvas
 
-
-class TransformedDomain(Domain):
+class TransformedDomain(DomainWrapper):
     """The copies of a domain, each behind its own `Transforms`; their numbers are parameters beside the domain's."""
 
     def __init__(self, inner: DomainSpec, n: int, spec: DomainSpec) -> None:
-        super().__init__(n, spec)
-        self._inner = inner.make(n)
+        super().__init__(inner, n, spec)
         self._transforms = Transforms(n, [name for name in spec.parameters if name not in inner.parameters], spec)
         self._observations = np.zeros((n, *spec.observation_low.shape), np.float32)
 
@@ -47,14 +42,6 @@ class TransformedDomain(Domain):
         rewards, terminated = self._inner.step(rows, self._transforms.actions(rows, actions))
         self._update(rows)
         return self._transforms.rewards(rows, rewards), terminated
-
-    @override
-    def draw(self, row: int, canvas: "Canvas") -> None:
-        self._inner.draw(row, canvas)
-
-    @override
-    def draw_predicted(self, row: int, observation: Floats, canvas: "Canvas") -> bool:
-        return self._inner.draw_predicted(row, observation, canvas)
 
     def _update(self, rows: Rows) -> None:
         """Observations are changed once a step: noise must not differ when they are asked for again."""

@@ -43,7 +43,7 @@ def _state(observation: Any) -> Any:
 
 
 def description_of(updates: Mapping[str, Any], before: Mapping[str, float], steps: int) -> str:
-    """The updates of an ns_gym wrapper, {"gravity": IncrementUpdate(...)}, as a description over so many steps.
+    """The updates of an ns_gym wrapper, {"gravity": IncrementUpdate(...)}, as a description over a number of steps.
 
     Each update is called as ns_gym calls it, with the value and the time. It may be random: its values are written
     down as they come. `before` are the values before the first step.

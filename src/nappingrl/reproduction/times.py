@@ -51,13 +51,13 @@ class Times:
 @contextmanager
 def timed(run: Path) -> Iterator[None]:
     """Add the time spent inside to that of the run, even if it is stopped."""
-    wall, cpu = time.perf_counter(), _cpu()
+    wall, cpu = time.perf_counter(), cpu_seconds()
     try:
         yield
     finally:
         times = read_times(run.parent)
         before = times.get(run.name, Times())
-        spent = time.perf_counter() - wall, _cpu() - cpu
+        spent = time.perf_counter() - wall, cpu_seconds() - cpu
         times[run.name] = Times(round(before.wall + spent[0], 1), round(before.cpu + spent[1], 1))
         make_folder(run.parent)
         content = json.dumps({name: asdict(of_run) for name, of_run in times.items()}, indent=2)
@@ -75,7 +75,7 @@ def read_times(runs: Path) -> dict[str, Times]:
         raise BadRunError(f"{file} cannot be read ({error}); delete it: only times are lost") from error
 
 
-def _cpu() -> float:
+def cpu_seconds() -> float:
     """CPU seconds of this process and of its workers that have ended."""
     spent = os.times()
     return spent.user + spent.system + spent.children_user + spent.children_system

@@ -32,7 +32,7 @@ class TrialState:
     """What the model was fitted to."""
     errors: Annotated[list[float], Expected(low=0)]
     sequence: Annotated[Sequence, Expected(("m", "k"), low=-1)]
-    """What is left of the latest one; empty: there is none."""
+    """The rest of the latest one; empty: there is none."""
 
     def check(self, sizes: Sizes) -> None:
         """Raise if what was saved is no trial's."""
@@ -59,7 +59,7 @@ class PlanTrial:
         self._typical: Floats = np.zeros(0)
         self._rewards = 0.0, 0.0
         self._sequence: Sequence | None = None
-        """What is left of the sequence that was chosen at the step before."""
+        """The rest of the sequence that was chosen at the step before."""
 
     # ------------------------------------------------------------------------------------------------- the model
 

@@ -108,6 +108,7 @@ def test_closures_are_cached_by_what_they_hold(monkeypatch: pytest.MonkeyPatch) 
     assert [(multiply(5.0), add_one(5.0)) for multiply, add_one in kernels] == [(10.0, 11.0), (15.0, 16.0)]
     hits = [[sum(compiled.stats.cache_hits.values()) for compiled in pair] for pair in kernels]
     assert hits == [[1, 0], [1, 0]]
+    monkeypatch.setitem(sys.modules, "nappingrl.example", sys.modules[__name__])  # numba imports it with a kernel
     monkeypatch.setitem(multiplier.__globals__, "__name__", "nappingrl.example")
     for _ in range(2):
         ours = multiplier(4.0)[1]

@@ -100,6 +100,16 @@ def test_recorded_steps_do_as_well() -> None:
         np.testing.assert_array_equal(a[name], b[name], err_msg=name)
 
 
+def test_a_seed_repeats_it() -> None:
+    """The seed is that of the first reset: two agents learn the same, with another seed something else."""
+    first, again, other = (made(domain="cartpole", method="foresight") for _ in range(3))
+    for agent, seed in ((first, 5), (again, 5), (other, 6)):
+        agent.calibrate(gymnasium.make(CARTPOLE), episodes=2, seed=seed)
+    states = [agent.adaptation.state() for agent in (first, again, other)]
+    assert all(np.array_equal(states[0][name], states[1][name]) for name in states[0])
+    assert not all(np.array_equal(states[0][name], states[2][name]) for name in states[0])
+
+
 def test_an_unfinished_episode_is_discarded() -> None:
     agent = made(domain="cartpole")
     known = agent.calibrate(record(agent, 3)[:-50])
@@ -150,6 +160,10 @@ def test_bad_arguments() -> None:
         agent.calibrate(gymnasium.make("MountainCar-v0"))
     with pytest.raises(BadSpecError, match="episodes"):
         agent.calibrate(cartpole(), episodes=0)
+    with pytest.raises(BadSpecError, match="seed"):
+        agent.calibrate(cartpole(), seed=-1)
+    with pytest.raises(BadSpecError, match="no effect on recorded transitions"):
+        agent.calibrate(record(agent, 1), seed=1)
     steps = record(agent, 1)
     for bad, why in (
         ("text", "not str"), (7, "not int"), ([], "0 complete episodes"), (steps[:-1], "0 complete episodes"),

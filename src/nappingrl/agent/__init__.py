@@ -281,7 +281,7 @@ class NappingAgent:
             self.adopt(read_domain(facts, self.domain))
         return facts
 
-    def calibrate(self, env_or_transitions: Any, episodes: int = 10) -> Calibration:
+    def calibrate(self, env_or_transitions: Any, episodes: int = 10, seed: int | None = None) -> Calibration:
         """Record how the frozen agent does in the *unchanged* environment, before anything else.
 
         The detector then watches from the first step on, and methods know the world before the change; without
@@ -291,8 +291,9 @@ class NappingAgent:
             env_or_transitions: an environment, in which the frozen agent plays; or recorded steps
                 (observation, action, next_observation, reward, terminated, truncated) of whole episodes, in order.
             episodes: number of episodes to play in an environment.
+            seed: seeds the first reset of an environment; None: the environment continues with its own generator.
         """
-        self.calibration = calibrate(self, env_or_transitions, episodes)
+        self.calibration = calibrate(self, env_or_transitions, episodes, seed)
         self.has_begun = True
         log.info("calibrated on %s", self.calibration)
         for row in self._rows.tolist():

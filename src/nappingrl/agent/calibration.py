@@ -15,6 +15,7 @@ from rich.progress import Progress
 from nappingrl.agents.observations import as_actions, as_batch, as_column, check_alike, take
 from nappingrl.agents.observing import ObservingWrapper
 from nappingrl.errors import BadSpecError, check_whole
+from nappingrl.snapshot.file import MAX_SEED
 from nappingrl.types import Decision, OnProgress, Transition
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Calibration:
         return f"{len(self.returns)} episodes, {self.steps} steps, mean return {np.mean(self.returns):.5g}"
 
 
-def calibrate(agent: "NappingAgent", source: Any, episodes: int) -> Calibration:
+def calibrate(agent: "NappingAgent", source: Any, episodes: int, seed: int | None) -> Calibration:
     """Let method and detector observe episodes as those before the change; `NappingAgent.calibrate` explains them."""
     _check_untouched(agent)
     is_env = isinstance(source, gymnasium.Env)
@@ -52,7 +53,11 @@ def calibrate(agent: "NappingAgent", source: Any, episodes: int) -> Calibration:
     if is_env:
         source = _bare_env(source)
         check_whole("episodes", episodes, 1, MAX_EPISODES)
+        if seed is not None:
+            check_whole("seed", seed, 0, MAX_SEED)
         agent.meet(source)
+    elif seed is not None:
+        raise BadSpecError("seed has no effect on recorded transitions; leave it out")
     else:
         source = [_as_step(number, step) for number, step in enumerate(source)]
         episodes = _count_episodes(source)
@@ -64,7 +69,7 @@ def calibrate(agent: "NappingAgent", source: Any, episodes: int) -> Calibration:
         recorder = _Recorder(adaptation)
         with _late_bar("calibrating") as on_progress:
             if is_env:
-                _play(recorder, source, episodes, on_progress)
+                _play(recorder, source, episodes, seed, on_progress)
             else:
                 _replay(recorder, source, episodes, on_progress)
     except BaseException:
@@ -93,10 +98,12 @@ def _check_untouched(agent: "NappingAgent") -> None:
         )
 
 
-def _play(recorder: "_Recorder", env: gymnasium.Env[Any, Any], episodes: int, on_progress: OnProgress) -> None:
-    """Play episodes with the frozen agent."""
+def _play(
+    recorder: "_Recorder", env: gymnasium.Env[Any, Any], episodes: int, seed: int | None, on_progress: OnProgress
+) -> None:
+    """Play episodes with the frozen agent; the seed is that of the first reset, as gymnasium recommends."""
     for episode in range(episodes):
-        observation, _ = env.reset()
+        observation, _ = env.reset(seed=seed if episode == 0 else None)
         for _ in range(MAX_STEPS):
             batch, decision = recorder.decide(observation)
             action = decision.actions[0]  # a number: FrozenLake cannot look arrays up

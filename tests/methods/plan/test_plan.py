@@ -46,7 +46,7 @@ def test_a_world_that_cannot_be_predicted_is_left_to_the_agent() -> None:
 @pytest.mark.parametrize(("env", "is_good"), [(CART, True), (BLIND_CART, False)])
 def test_it_says_what_it_does_or_why_it_does_not(env: str, is_good: bool) -> None:
     agent = nappingrl.NappingAgent(cart_agent(env), domain=env, method="plan", detector="given")
-    agent.calibrate(gymnasium.make(env), episodes=4)
+    agent.calibrate(gymnasium.make(env), episodes=4, seed=1)
     world = agent.wrap(nappingrl.apply_novelty(gymnasium.make(env), "push=0.5"))
     for episode in range(12):
         observation, _ = world.reset(seed=episode)
@@ -61,7 +61,7 @@ def test_it_says_what_it_does_or_why_it_does_not(env: str, is_good: bool) -> Non
 def test_a_saved_agent_goes_on_within_an_episode(env: str, tmp_path: Path) -> None:
     model = cart_agent(env)
     agent = nappingrl.NappingAgent(model, domain=env, method="plan", detector="given", max_relative_error=1.0)
-    agent.calibrate(gymnasium.make(env), episodes=4)
+    agent.calibrate(gymnasium.make(env), episodes=4, seed=1)
     world = agent.wrap(nappingrl.apply_novelty(gymnasium.make(env), "push=0.5"))
     for episode in range(4):
         observation, _ = world.reset(seed=episode)

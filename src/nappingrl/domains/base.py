@@ -90,6 +90,19 @@ class DomainWrapper(Domain):
         super().__init__(n, spec)
         self._inner = inner.make(n)
 
+    @property
+    def reel_every(self) -> int:
+        """As of the wrapped copies, which keep the drawings."""
+        return self._inner.reel_every
+
+    @reel_every.setter
+    def reel_every(self, ticks: int) -> None:
+        self._inner.reel_every = ticks
+
+    @override
+    def reel(self, row: int) -> "list[Callable[[Canvas], None]]":
+        return self._inner.reel(row)
+
     @override
     def draw(self, row: int, canvas: "Canvas") -> None:
         self._inner.draw(row, canvas)

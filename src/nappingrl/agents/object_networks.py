@@ -1,6 +1,7 @@
-"""Q networks over the objects in an observation, dueling and relational; impossible actions are masked."""
+"""Q networks over the objects in an observation, which mask impossible actions: dueling, relational, convolutional."""
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -18,22 +19,34 @@ N_HEADS = 4
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Layout of observations (slots of equal size, shared numbers, which actions are possible) and actions (blocks)."""
+    """Layout of observations (slots of equal size, shared numbers, which actions are possible, a picture) and actions.
+
+    Actions are blocks of `per_object`, one for each slot.
+    """
 
     slots: int
     per_slot: int
     shared: int
     per_object: int
+    picture: tuple[int, ...] = ()
+    """Channels, rows and columns of a picture of zeros and ones; empty: there is none."""
+    centre: tuple[int, ...] = ()
+    """Where a slot has the centre of its object, as shares of the picture's width and height; with a picture."""
 
     @property
     def n_features(self) -> int:
-        """Length of an observation without the actions that are possible."""
+        """Length of an observation up to the actions that are possible."""
         return self.slots * self.per_slot + self.shared
 
     @property
     def n_observations(self) -> int:
         """Length of an observation."""
-        return self.n_features + self.n_actions
+        return self.n_features + self.n_actions + self.n_pixels
+
+    @property
+    def n_pixels(self) -> int:
+        """Length of the picture at the end of an observation."""
+        return prod(self.picture) if self.picture else 0
 
     @property
     def n_actions(self) -> int:
@@ -47,7 +60,12 @@ class Layout:
 
     def masked(self, values: Tensor, observations: Tensor) -> Tensor:
         """Values (m, n_actions) in which impossible actions have `MASKED_VALUE`."""
-        return values.masked_fill(observations[:, self.n_features :] <= 0, MASKED_VALUE)
+        is_possible = observations[:, self.n_features : self.n_features + self.n_actions] > 0
+        return values.masked_fill(~is_possible, MASKED_VALUE)
+
+    def pictures(self, observations: Tensor) -> Tensor:
+        """The pictures (m, channels, rows, columns)."""
+        return observations[:, self.n_features + self.n_actions :].reshape(-1, *self.picture)
 
 
 class Dueling(nn.Module):
@@ -114,10 +132,70 @@ class Relational(nn.Module):
         return attended
 
 
-NETWORKS: dict[str, type[Dueling] | type[Relational]] = {"dueling": Dueling, "relational": Relational}
+class ResidualBlock(nn.Module):
+    """Two convolutions around which the picture is also passed on unchanged."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(channels, channels, 3, padding=1)
+        self.second = nn.Conv2d(channels, channels, 3, padding=1)
+
+    def forward(self, pictures: Tensor) -> Tensor:
+        """Pictures of the same size."""
+        return torch.relu(pictures + self.second(torch.relu(self.first(pictures))))
 
 
-def make_network(about: dict[str, Any]) -> Dueling | Relational:
+class Convolutional(nn.Module):
+    """A residual network over the picture, whose features at an object's place give the values of the shots at it.
+
+    Of the objects, only the centres are used. The embedding is the input of the last layer, as in `Relational`.
+    """
+
+    def __init__(
+        self, layout: Layout, channels: int = 16, blocks: int = 2, width: int = 64, embedding: int = 32
+    ) -> None:
+        super().__init__()
+        self.layout = layout
+        depth, rows, columns = layout.picture
+        self.enter = nn.Conv2d(depth + 2, channels, 3, stride=2, padding=1)
+        self.blocks = nn.Sequential(*(ResidualBlock(channels) for _ in range(blocks)))
+        n_features = channels * ((rows + 1) // 2) * ((columns + 1) // 2)
+        self.around = nn.Sequential(nn.Flatten(), nn.Linear(n_features, width), nn.ReLU())
+        self.each = nn.Sequential(
+            nn.Linear(channels + width, width), nn.ReLU(), nn.Linear(width, embedding), nn.ReLU()
+        )  # fmt: skip
+        self.embedding = nn.Flatten()
+        self.head = nn.Linear(embedding, layout.per_object)
+        across, down = torch.linspace(-1, 1, columns), torch.linspace(-1, 1, rows)
+        places = torch.stack([across.expand(rows, columns), down[:, None].expand(rows, columns)])
+        self.register_buffer("places", places, persistent=False)
+
+    def forward(self, observations: Tensor) -> Tensor:
+        """Values of all actions."""
+        objects, _, is_present = self.layout.split(observations)
+        pictures = self.layout.pictures(observations)
+        with_places = torch.cat([pictures, self.get_buffer("places").expand(len(pictures), -1, -1, -1)], dim=1)
+        features = self.blocks(torch.relu(self.enter(with_places)))
+        around = self.around(features)[:, None, :].expand(-1, self.layout.slots, -1)
+        at_objects = self._read(features, objects[:, :, list(self.layout.centre)])
+        each = self.each(torch.cat([at_objects, around], dim=2)).masked_fill(~is_present[:, :, None], 0.0)
+        values = self.head(self.embedding(each).reshape(each.shape)).flatten(1)
+        return self.layout.masked(values, observations)
+
+    def _read(self, features: Tensor, centres: Tensor) -> Tensor:
+        """Features (m, slots, channels) at places, interpolated between cells."""
+        places = (2 * centres - 1)[:, :, None, :]
+        read = nn.functional.grid_sample(features, places, padding_mode="border", align_corners=False)
+        return read[:, :, :, 0].transpose(1, 2)
+
+
+Network = Dueling | Relational | Convolutional
+NETWORKS: dict[str, type[Network]] = {
+    "dueling": Dueling, "relational": Relational, "convolutional": Convolutional
+}  # fmt: skip
+
+
+def make_network(about: dict[str, Any]) -> Network:
     """The network that a card describes by kind, layout and sizes."""
     network_class = NETWORKS[check_name("network", about["kind"], NETWORKS)]
     return network_class(Layout(**about["layout"]), **about.get("sizes", {}))

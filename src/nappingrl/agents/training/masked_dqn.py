@@ -22,35 +22,43 @@ OnEvaluation = Callable[[int, float], None]
 
 @dataclass
 class PrioritisedReplayBuffer:
-    """The last `capacity` transitions, sampled in proportion to their last error."""
+    """The last `capacity` transitions, sampled in proportion to their last error.
+
+    Observations may end with a picture of zeros and ones, which is kept as bits.
+    """
 
     capacity: int
     observations: NDArray[np.float32]
+    pictures: NDArray[np.uint8]
     actions: NDArray[np.int64]
     rewards: NDArray[np.float32]
     next_observations: NDArray[np.float32]
+    next_pictures: NDArray[np.uint8]
     terminated: NDArray[np.bool_]
     priorities: NDArray[np.float64]
+    n_pixels: int = 0
     n: int = 0
 
     @classmethod
-    def empty(cls, capacity: int, n_observations: int) -> "PrioritisedReplayBuffer":
-        """An empty buffer for `capacity` transitions."""
-        shape = (capacity, n_observations)
+    def empty(cls, capacity: int, n_observations: int, n_pixels: int = 0) -> "PrioritisedReplayBuffer":
+        """An empty buffer for `capacity` transitions, whose observations end with `n_pixels` zeros and ones."""
+        numbers, bits = (capacity, n_observations - n_pixels), (capacity, (n_pixels + 7) // 8)
         return cls(
-            capacity, np.zeros(shape, np.float32), np.zeros(capacity, np.int64), np.zeros(capacity, np.float32),
-            np.zeros(shape, np.float32), np.zeros(capacity, np.bool_), np.zeros(capacity),
+            capacity, np.zeros(numbers, np.float32), np.zeros(bits, np.uint8), np.zeros(capacity, np.int64),
+            np.zeros(capacity, np.float32), np.zeros(numbers, np.float32), np.zeros(bits, np.uint8),
+            np.zeros(capacity, np.bool_), np.zeros(capacity), n_pixels,
         )  # fmt: skip
 
     def add(
         self, observation: NDArray[Any], action: int, reward: float, next_observation: NDArray[Any], terminated: bool
     ) -> None:
         """Store a transition with the highest priority so far."""
-        at = self.n % self.capacity
-        self.observations[at] = observation
+        at, first = self.n % self.capacity, self.observations.shape[1]
+        self.observations[at], self.pictures[at] = observation[:first], np.packbits(observation[first:] > 0)
         self.actions[at] = action
         self.rewards[at] = reward
-        self.next_observations[at] = next_observation
+        self.next_observations[at] = next_observation[:first]
+        self.next_pictures[at] = np.packbits(next_observation[first:] > 0)
         self.terminated[at] = terminated
         self.priorities[at] = self.priorities.max(initial=1.0)
         self.n += 1
@@ -64,6 +72,12 @@ class PrioritisedReplayBuffer:
         at = rng.choice(len(probabilities), size, p=probabilities)
         weights = (len(probabilities) * probabilities[at]) ** -beta
         return at, (weights / weights.max()).astype(np.float32)
+
+    def seen(self, at: NDArray[np.int64], is_next: bool = False) -> torch.Tensor:
+        """The observations of some transitions, or those that followed."""
+        numbers, bits = (self.next_observations, self.next_pictures) if is_next else (self.observations, self.pictures)
+        pixels = np.unpackbits(bits[at], axis=1, count=self.n_pixels)
+        return torch.as_tensor(np.concatenate([numbers[at], pixels], axis=1, dtype=np.float32))
 
 
 class Trainer:
@@ -79,7 +93,8 @@ class Trainer:
         self.target = make_network(recipe["network"])
         self.target.load_state_dict(self.network.state_dict())
         self.optimiser = torch.optim.Adam(self.network.parameters(), self.options["learning_rate"])
-        self.replay = PrioritisedReplayBuffer.empty(self.options["buffer_size"], self.network.layout.n_observations)
+        layout = self.network.layout
+        self.replay = PrioritisedReplayBuffer.empty(self.options["buffer_size"], layout.n_observations, layout.n_pixels)
         self.episode = self.updates = self.steps = 0
         self.best_rate = -np.inf
         self.best_episode = 0
@@ -178,11 +193,11 @@ class Trainer:
         progress = self.episode / self.recipe["episodes"]
         beta = options["beta"] + (1.0 - options["beta"]) * progress
         at, weights = self.replay.sample(options["batch_size"], options["priority_exponent"], beta, rng)
-        observations = torch.as_tensor(self.replay.observations[at])
+        observations = self.replay.seen(at)
         actions = torch.as_tensor(self.replay.actions[at])
         goals = torch.as_tensor(self.replay.rewards[at])
         going_on = np.flatnonzero(~self.replay.terminated[at])
-        goals[going_on] += options["gamma"] * self._next_values(self.replay.next_observations[at[going_on]])
+        goals[going_on] += options["gamma"] * self._next_values(self.replay.seen(at[going_on], is_next=True))
         values = self.network(observations).gather(1, actions[:, None])[:, 0]
         errors = torch.nn.functional.smooth_l1_loss(values, goals, reduction="none")
         loss = (errors * torch.as_tensor(weights)).mean()
@@ -196,9 +211,8 @@ class Trainer:
         if self.updates % options["target_update_interval"] == 0:
             self.target.load_state_dict(self.network.state_dict())
 
-    def _next_values(self, observations: NDArray[np.float32]) -> torch.Tensor:
+    def _next_values(self, states: torch.Tensor) -> torch.Tensor:
         """The target network's values of the network's actions; 0 where no action is possible."""
-        states = torch.as_tensor(observations)
         with torch.no_grad():
             best_actions = self.network(states).argmax(dim=1, keepdim=True)
             values: torch.Tensor = self.target(states).gather(1, best_actions)[:, 0]
@@ -226,7 +240,10 @@ class Trainer:
         """Write a checkpoint; training resumed from it gives the same bits."""
         file.parent.mkdir(parents=True, exist_ok=True)
         n = min(self.replay.n, self.replay.capacity)
-        names = ("observations", "actions", "rewards", "next_observations", "terminated", "priorities")
+        names = (
+            "observations", "pictures", "actions", "rewards", "next_observations", "next_pictures", "terminated",
+            "priorities",
+        )  # fmt: skip
         content = {
             "recipe": repr(self.recipe),
             "seed": self.seed,

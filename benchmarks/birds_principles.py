@@ -2,7 +2,8 @@
 
     python benchmarks/birds_principles.py [--agent dqn] [--episodes 40] [--gif OUT.gif --novelty taller-slingshot]
 
-The animation shows one level three times: before the novelty, after it with the frozen agent, and after adaptation.
+The animation shows two levels of different kinds, each twice: the frozen agent's shot, which fails, and the shot that
+NAPPING has learned instead.
 """
 
 import argparse
@@ -10,10 +11,11 @@ from collections import Counter
 from pathlib import Path
 
 import gymnasium
-import numpy as np
 from PIL import Image
 
 from nappingrl import NappingAgent
+from nappingrl.domains.angrybirds.acceptance.measuring import variant_of
+from nappingrl.domains.angrybirds.acceptance.playing import Playground
 from nappingrl.domains.angrybirds.aiming import Targets, release_point
 from nappingrl.domains.angrybirds.domain import AngryBirds
 from nappingrl.domains.angrybirds.ground_truth.state import ground_truth
@@ -24,6 +26,8 @@ from nappingrl.domains.angrybirds.pictures.picture import draw
 from nappingrl.domains.angrybirds.words import name_shot
 
 FRAME_TICKS = 4
+LEVELS = range(350)
+"""Numbers of the levels among which those to show are searched."""
 
 
 def play(env, agent, params, seed):
@@ -45,6 +49,24 @@ def trial(model, method, params, episodes):
     return agent, [won for won, _ in played], Counter(actions[0] for _, actions in played)
 
 
+def learned_levels(name, frozen, agent):
+    """Two levels of different kinds that only the adapted agent's first shot passes, by different replacements."""
+    found = {}
+    for number in LEVELS:
+        playground = Playground(make_level(name, number), name)
+        observation = playground.start.observation
+        actions = tuple(int(one.predict(observation)[0]) for one in (frozen, agent))
+        shots = [playground.start.shot(action) for action in actions]
+        passed = [shot is not None and playground.after((shot,)).status == "won" for shot in shots]
+        kind = variant_of(name, number)
+        if passed == [False, True] and kind not in found and actions not in [two for _, two in found.values()]:
+            found[kind] = number, actions
+            print(f"{kind}: {' -> '.join(name_shot(observation, action) for action in actions)}")
+        if len(found) == 2:
+            break
+    return list(found.values())
+
+
 def film(world, action, frames):
     """One shot of a world, as small pictures."""
     targets = Targets()
@@ -61,20 +83,15 @@ def film(world, action, frames):
     frames += [draw(world.scene())[120:340]] * 15
 
 
-def animate(name, agent, path):
-    """The same level before, after with the frozen agent, after with the principles."""
-    level = make_level(name, 3)
-    change = make_change({name: 1.0})
-    params = {"template": 1.0 + list(TEMPLATES).index(name), name.replace("-", "_"): 1.0}
-    world = AngryBirds(1)
-    row = np.zeros(1, np.int64)
-    world.apply(row, params)
-    world.reset(row, np.array([[0.0, 3.5 / 350]]))
-    adapted, _ = agent.predict(world.observe(row)[0])
+def animate(name, frozen, agent, path):
+    """Two levels, each with the frozen agent's shot and with the one that NAPPING has learned instead."""
     frames = []
-    film(World(level), 0, frames)
-    film(World(level, change=change), 0, frames)
-    film(World(level, change=change), int(adapted), frames)
+    for number, actions in learned_levels(name, frozen, agent):
+        for action in actions:
+            film(World(make_level(name, number), change=make_change({name: 1.0})), action, frames)
+    if not frames:
+        print(f"no level of {name} that only the adapted agent passes; no animation")
+        return
     pictures = [Image.fromarray(frame).quantize(64) for frame in frames]
     pictures[0].save(path, save_all=True, append_images=pictures[1:], duration=40 * FRAME_TICKS // 2, loop=0)
 
@@ -90,7 +107,7 @@ def main() -> None:
     print("|---|---|---|---|---|")
     for name in [args.novelty] if args.novelty else PAPER_NOVELTIES:
         params = {"template": 1.0 + list(TEMPLATES).index(name), name.replace("-", "_"): 1.0}
-        _, frozen, shots = trial(args.agent, "frozen", params, args.episodes)
+        frozen_agent, frozen, shots = trial(args.agent, "frozen", params, args.episodes)
         agent, won, _ = trial(args.agent, "napping", params, args.episodes)
         rules = "; ".join(str(rule) for rule in agent.explain()[:3])
         changed = AngryBirds.spec.novelties[name].description
@@ -100,7 +117,7 @@ def main() -> None:
             flush=True,
         )
         if args.gif is not None:
-            animate(name, agent, args.gif)
+            animate(name, frozen_agent, agent, args.gif)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ marker, what it can do. `register` adds one, and so does an installed package wi
 import hashlib
 import re
 import sys
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -54,8 +54,10 @@ class Entry:
     no_rules: str = ""
     """Why a report shows no rules of a method; empty: it shows them."""
     cost: float = 1.0
-    """About how many times as long as others a trial takes: with a method than frozen, in a domain than in CartPole,
-    with a scripted agent than with others."""
+    """CPU microseconds of a step, as `napping bench` measures them: in a domain with the frozen agent; what a method
+    or a scripted agent adds."""
+    cost_in: Mapping[str, float] = field(default_factory=dict, hash=False)
+    """The same of a method in domains where it differs."""
     in_paper: bool = True
     """Whether `napping paper` runs it, or leaves it to `napping run`."""
     env_id: str = ""
@@ -219,15 +221,17 @@ def _built_in(kind: str, *entries: tuple[str, str, dict[str, Any]]) -> Registry:
 domains = _built_in(
     "domain",
     ("cartpole", "domains.cartpole:CartPole",
-     {"title": "CartPole", "colour": "#0072b2", "marker": "o", "env_id": "nappingrl/CartPole-v0", "horizon": 200}),
+     {"title": "CartPole", "colour": "#0072b2", "marker": "o", "env_id": "nappingrl/CartPole-v0", "horizon": 200,
+      "cost": 0.8}),
     ("mountaincar", "domains.mountaincar:MountainCar",
      {"title": "MountainCar", "colour": "#d55e00", "marker": "s", "env_id": "nappingrl/MountainCar-v0",
-      "horizon": 500}),
+      "horizon": 500, "cost": 1.6}),
     ("crossroad", "domains.crossroad:CrossRoad",
-     {"title": "CrossRoad", "colour": "#009e73", "marker": "^", "env_id": "nappingrl/CrossRoad-v0", "horizon": 100}),
+     {"title": "CrossRoad", "colour": "#009e73", "marker": "^", "env_id": "nappingrl/CrossRoad-v0", "horizon": 100,
+      "cost": 1.5}),
     ("angrybirds", "domains.angrybirds.domain:AngryBirds",
      {"title": "Angry Birds", "colour": "#cc79a7", "marker": "v", "env_id": "nappingrl/AngryBirds-v0",
-      "env_class": "nappingrl.domains.angrybirds.env:AngryBirdsEnv", "horizon": 5, "cost": 100.0}),
+      "env_class": "nappingrl.domains.angrybirds.env:AngryBirdsEnv", "horizon": 5, "cost": 8000.0}),
 )  # fmt: skip
 
 _WEIGHTS = "it changes the network's weights and learns no rules"
@@ -237,32 +241,39 @@ methods = _built_in(
     "method",
     ("frozen", "methods.frozen:Frozen",
      {"title": "Frozen", "colour": "#d55e00", "marker": "s", "role": "baseline",
-      "no_rules": "the frozen agent learns nothing"}),
+      "no_rules": "the frozen agent learns nothing", "cost": 0.0}),
     ("auto", "methods.auto:Auto",
-     {"title": "Auto", "colour": "#e31a1c", "marker": "P", "role": "method", "cost": 60.0}),
+     {"title": "Auto", "colour": "#e31a1c", "marker": "P", "role": "method",
+      "cost": 400.0, "cost_in": {"mountaincar": 860.0, "crossroad": 920.0, "angrybirds": 2500.0}}),
     ("foresight", "methods.foresight:Foresight",
-     {"title": "Foresight", "colour": "#6a3d9a", "marker": "D", "role": "method", "cost": 30.0, "in_paper": False}),
+     {"title": "Foresight", "colour": "#6a3d9a", "marker": "D", "role": "method", "in_paper": False,
+      "cost": 200.0, "cost_in": {"mountaincar": 940.0, "crossroad": 160.0}}),
     ("facts", "methods.facts:FactsMethod",
-     {"title": "Facts", "colour": "#666600", "marker": "h", "role": "method", "cost": 20.0, "in_paper": False,
-      "no_rules": "it plans over single facts and learns no rules"}),
+     {"title": "Facts", "colour": "#666600", "marker": "h", "role": "method", "in_paper": False,
+      "no_rules": "it plans over single facts and learns no rules", "cost": 12.0, "cost_in": {"crossroad": 420.0}}),
     ("plan", "methods.plan:Plan",
-     {"title": "Plan", "colour": "#b15928", "marker": "*", "role": "method", "cost": 40.0, "in_paper": False,
-      "no_rules": "it plans every step anew and learns no rules"}),
+     {"title": "Plan", "colour": "#b15928", "marker": "*", "role": "method", "in_paper": False,
+      "no_rules": "it plans every step anew and learns no rules", "cost": 40.0, "cost_in": {"mountaincar": 200.0}}),
     ("reground", "methods.reground:Reground",
-     {"title": "Re-grounding", "colour": "#1b9e77", "marker": "d", "role": "method", "cost": 5.0, "in_paper": False,
-      "no_rules": "it translates actions and sensors and learns no rules"}),
+     {"title": "Re-grounding", "colour": "#1b9e77", "marker": "d", "role": "method", "in_paper": False,
+      "no_rules": "it translates actions and sensors and learns no rules",
+      "cost": 130.0, "cost_in": {"crossroad": 50.0, "angrybirds": 2000.0}}),
     ("online", "methods.online:Online",
-     {"title": "Online", "colour": "#009e73", "marker": "^", "role": "baseline", "no_rules": _WEIGHTS, "cost": 100.0}),
+     {"title": "Online", "colour": "#009e73", "marker": "^", "role": "baseline", "no_rules": _WEIGHTS,
+      "cost": 55.0, "cost_in": {"mountaincar": 420.0}}),
     ("finetune", "methods.finetune:FineTune",
      {"title": "FineTune", "colour": "#cc79a7", "marker": "v", "role": "baseline", "no_rules": _WEIGHTS,
-      "cost": 50.0}),
+      "cost": 40.0, "cost_in": {"cartpole": 15.0, "mountaincar": 340.0}}),
     ("napping", "methods.napping:Napping",
-     {"title": "NAPPING", "colour": "#0072b2", "marker": "o", "role": "method", "cost": 3.0}),
+     {"title": "NAPPING", "colour": "#0072b2", "marker": "o", "role": "method",
+      "cost": 0.3, "cost_in": {"crossroad": 3.0}}),
     ("napping-ucb", "methods.napping_ucb:NappingUcb",
-     {"title": "NAPPING-UCB", "colour": "#a6761d", "marker": ">", "role": "method", "cost": 4.0, "in_paper": False}),
+     {"title": "NAPPING-UCB", "colour": "#a6761d", "marker": ">", "role": "method", "in_paper": False,
+      "cost": 6.0, "cost_in": {"cartpole": 3.0, "mountaincar": 12.0}}),
     ("napping-no-memory", "methods.controls:NappingNoMemory",
-     {"title": "NAPPING, no memory", "colour": "#56b4e9", "marker": "p", "role": "control", "cost": 3.0,
-      "no_rules": "it forgets its principles after every episode"}),
+     {"title": "NAPPING, no memory", "colour": "#56b4e9", "marker": "p", "role": "control",
+      "no_rules": "it forgets its principles after every episode",
+      "cost": 1.1, "cost_in": {"cartpole": 0.3, "crossroad": 5.0}}),
     ("random", "methods.controls:Random",
      {"title": "Random", "colour": "#888888", "marker": "X", "role": "control", "no_rules": _CONTROL}),
     ("switch-on-failure", "methods.controls:SwitchOnFailure",
@@ -274,7 +285,8 @@ methods = _built_in(
      {"title": "Controller", "colour": "#332288", "marker": "P", "role": "control", "no_rules": _CONTROL}),
     ("oracle", "methods.oracle:Oracle",
      {"title": "Oracle", "colour": "#000000", "marker": "*", "role": "oracle",
-      "no_rules": "it is given the true parameters and learns no rules"}),
+      "no_rules": "it is given the true parameters and learns no rules",
+      "cost": 20.0, "cost_in": {"cartpole": 33.0, "crossroad": 3.0, "angrybirds": 13000.0}}),
 )  # fmt: skip
 
 _STATEFUL = {"is_stateful": True}
@@ -285,11 +297,11 @@ agents = _built_in(
     ("angrybirds-naive-adaptation", "scripted.naive_adaptation:NaiveAdaptation",
      {"title": "Naive Adaptation", "colour": "#009e73", "marker": "^", **_STATEFUL}),
     ("angrybirds-datalab", "scripted.datalab:DataLab",
-     {"title": "DataLab", "colour": "#cc79a7", "marker": "v", "cost": 1.5, **_STATEFUL}),
+     {"title": "DataLab", "colour": "#cc79a7", "marker": "v", **_STATEFUL, "cost": 4000.0}),
     ("angrybirds-replanner", "scripted.replanner:Replanner",
      {"title": "Replanner", "colour": "#e69f00", "marker": "D", **_STATEFUL}),
     ("angrybirds-hydra", "scripted.hydra_angrybirds:HydraAngryBirds",
-     {"title": "HYDRA", "colour": "#8c510a", "marker": ">", "cost": 2.0, **_STATEFUL}),
+     {"title": "HYDRA", "colour": "#8c510a", "marker": ">", **_STATEFUL, "cost": 8000.0}),
     ("cartpole-hydra", "scripted.hydra_cartpole:HydraCartPole",
      {"title": "HYDRA", "colour": "#8c510a", "marker": ">", "in_paper": False, **_STATEFUL}),
 )  # fmt: skip
@@ -316,9 +328,9 @@ REGISTRIES = {registry.kind: registry for registry in (domains, methods, detecto
 def register(kind: str, name: str, target: Any, **facts: Any) -> None:
     """Add a domain, method, detector or scripted agent of yours to everything that lists them.
 
-    `target` is a class, or "package.module:attribute" that names one. Facts are `title`, `colour`, `marker`, for a
-    domain `env_id` and for a method `role`, `no_rules`, `cost` and `in_paper`; each has a default. A scripted agent is
-    registered as DOMAIN-NAME.
+    `target` is a class, or "package.module:attribute" that names one. Facts are `title`, `colour`, `marker`,
+    `cost`, for a domain `env_id`, and for a method `role`, `no_rules` and `in_paper`; each has a default. A scripted
+    agent is registered as DOMAIN-NAME.
 
     Examples:
         >>> from nappingrl.methods.base import Method

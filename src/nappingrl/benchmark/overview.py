@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from typing import Any, TypeVar
 
@@ -21,13 +21,13 @@ from nappingrl.domains import find_domain
 from nappingrl.errors import BadAgentError, BadSpecError, MissingExtraError
 from nappingrl.registry import domains, methods
 from nappingrl.trials.engine import Engine
+from nappingrl.trials.estimates import expected_seconds
 from nappingrl.trials.spec import RunSpec
 from nappingrl.types import OnProgress
 
 Result = TypeVar("Result")
-_PROTOCOL = "2+6"
-_TRIALS, _MAX_TRIALS = 200, 128
-"""Trials of a case whose relative cost is 1, and the most of any."""
+_SECONDS, _MIN_TRIALS, _MAX_TRIALS = 5.0, 4, 128
+"""How long a case is to take, and the trials of any."""
 PER_MB = 1024 if sys.platform != "darwin" else 1024**2
 """Units of `ru_maxrss` in a megabyte."""
 
@@ -85,13 +85,11 @@ def _time_loop(domain: str) -> float | None:
 
 
 def _measure(domain: str, method: str, loop_us: float | None) -> Case:
-    cost = domains.entry(domain).cost * methods.entry(method).cost
-    trials = min(max(1, round(_TRIALS / cost)), _MAX_TRIALS)
     agent_name = find_domain(domain).defaults.agent
     try:
-        spec = RunSpec(
-            domain, agent_name, method, trials=trials, seed=1, detector="given", protocol=_PROTOCOL
-        ).complete()
+        spec = RunSpec(domain, agent_name, method, trials=1, seed=1, detector="given").complete()
+        seconds = expected_seconds(spec) or _SECONDS
+        spec = replace(spec, trials=min(max(_MIN_TRIALS, round(_SECONDS / seconds)), _MAX_TRIALS))
         agent = load(agent_name, domain)
         with threadpool_limits(1):
             Engine(spec, agent).run_trials(spec.trial_specs(0, 1))  # compiles the kernels

@@ -21,10 +21,10 @@ from nappingrl.registry import domains
 from nappingrl.report.runs import Run as TrialRun
 from nappingrl.report.runs import read_run
 from nappingrl.report.table import HEAD, Result, runs_table
-from nappingrl.reproduction.times import expected_seconds
+from nappingrl.trials.estimates import expected_seconds
 from nappingrl.trials.limits import MAX_WORKERS
 from nappingrl.trials.notes import suspect
-from nappingrl.trials.runner import run_into, why_not
+from nappingrl.trials.runner import run_into
 from nappingrl.trials.spec import RunSpec
 from nappingrl.trials.store import RunFolder
 from nappingrl.trials.workers import default_workers
@@ -105,16 +105,19 @@ class Run:
         out = self.out or new_run_folder(f"{re.sub(r'[^A-Za-z0-9.-]+', '-', domain)}-{agent.name}-{spec.method}")
         command = argv.rebuild(replace(self, out=out, json=False, workers=0, executor="local", address=""))
         workers = self.workers or default_workers()
-        if (
-            (expected := expected_seconds(spec, workers) or 0.0) > LONG
-            and not RunFolder.holds(out)
-            and not why_not(spec)
-        ):
-            print_note(f"up to {expected / 60:.0f} minutes on {workers} workers; Ctrl-C stops it, and nothing is lost")
+        expected = 0.0 if RunFolder.holds(out) else expected_seconds(spec, workers) or 0.0
+
+        def announce() -> None:
+            if expected > LONG:
+                minutes = f"up to {expected / 60:.0f} minutes on {workers} workers"
+                print_note(f"{minutes}; Ctrl-C stops it, and nothing is lost")
+
         started = time.perf_counter()
         try:
             with progress(f"{domain} {agent.name} {spec.method}") as on_progress:
-                folder = run_into(out, spec, agent, workers, on_progress, command, self.executor, self.address)
+                folder = run_into(
+                    out, spec, agent, workers, on_progress, command, self.executor, self.address, announce
+                )
         except KeyboardInterrupt:
             print_note(f"stopped; finished parts are safe. Continue with: {command}")
             raise

@@ -14,7 +14,8 @@ from nappingrl.errors import BadSpecError, check_name
 from nappingrl.registry import Entry, agents, domains, methods
 from nappingrl.report.runs import Run, read_run
 from nappingrl.reproduction.columns import COLUMNS, OTHER_SCORES, OURS, PRINTED, Column
-from nappingrl.reproduction.times import SECONDS_PER_COST, Times, episode_cost, timed
+from nappingrl.reproduction.times import Times, timed
+from nappingrl.trials.estimates import episode_microseconds
 from nappingrl.trials.protocol import phases
 from nappingrl.trials.runner import run_into, why_not
 from nappingrl.trials.spec import RunSpec
@@ -55,7 +56,7 @@ PAPER: Mapping[str, PaperSetup] = {
 SLOW = 100.0
 """Cost of a domain from which on the oracle, controls that take longer than the frozen agent, and costly methods are
 left out."""
-COSTLY = 20.0
+COSTLY = 40.0
 """Cost of a method that is left out of slow domains at scale "quick", and has fewer trials at scale "full"."""
 
 
@@ -106,8 +107,8 @@ class Stage:
 
     @property
     def cost(self) -> float:
-        """About how long one of its episodes takes, the frozen agent in CartPole = 1: for the estimate of time left."""
-        return episode_cost(self.spec) or 1.0
+        """About how many CPU microseconds one of its episodes takes: for the estimate of time left."""
+        return episode_microseconds(self.spec) or 1.0
 
     @property
     def label(self) -> str:
@@ -200,7 +201,7 @@ def estimate(stages: Sequence[Stage], times: Mapping[str, Times], workers: int) 
     """About how many seconds each stage takes, by its folder's name; from those that have run, if any have."""
     done = [stage for stage in stages if times.get(stage.folder.name, Times()).wall > 0]
     work = sum(stage.cost * stage.episodes for stage in done)
-    rate = sum(times[stage.folder.name].wall for stage in done) / work if work else SECONDS_PER_COST / workers
+    rate = sum(times[stage.folder.name].wall for stage in done) / work if work else 1e-6 / workers
     return {stage.folder.name: rate * stage.cost * stage.episodes for stage in stages}
 
 

@@ -1,4 +1,4 @@
-"""How long the stages of an evaluation take: measured, and estimated for those that have not run yet."""
+"""How long the stages of an evaluation took."""
 
 import json
 import os
@@ -11,31 +11,10 @@ from pathlib import Path
 import msgspec
 
 from nappingrl.errors import BadRunError
-from nappingrl.registry import agents, domains, methods
-from nappingrl.trials.protocol import phases
-from nappingrl.trials.spec import RunSpec
 from nappingrl.trials.store import make_folder, write_output
 
 TIMES = "times.json"
 """File beside the runs: how long each took."""
-SECONDS_PER_COST = 0.002
-"""CPU seconds of an episode of cost 1 where nothing was measured yet."""
-
-
-def episode_cost(spec: RunSpec) -> float | None:
-    """About how long an episode takes, the frozen agent in CartPole = 1; None where the environment is not a domain."""
-    if spec.domain not in domains:
-        return None
-    name = f"{spec.domain}-{spec.agent}"
-    agent_cost = agents.entry(name).cost if name in agents else 1.0
-    return domains.entry(spec.domain).cost * methods.entry(spec.method).cost * agent_cost
-
-
-def expected_seconds(spec: RunSpec, workers: int) -> float | None:
-    """About how long a completed run takes where nothing was measured yet; None: unknown."""
-    cost = episode_cost(spec)
-    n_episodes = spec.n_trials * sum(count for _, count in phases(spec.protocol))
-    return None if cost is None else SECONDS_PER_COST * cost * n_episodes / workers
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Runs a spec: chunks of trials, in this process or in workers, into a folder that can be continued."""
 
-from collections.abc import Collection, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -64,9 +64,15 @@ def run_into(
     command: str = "",
     executor: str = "local",
     address: str = "",
+    on_start: Callable[[], None] | None = None,
 ) -> RunFolder:
-    """Run a completed spec into a folder, continuing where an earlier call stopped."""
+    """Run a completed spec into a folder, continuing where an earlier call stopped.
+
+    `on_start` is called when nothing is refused any more, before the first trial.
+    """
     notes = _check(spec, agent, workers, executor, address)
+    if on_start is not None:
+        on_start()
     manifest = replace(make_manifest(spec, agent.sha256, command), notes=notes)
     RunFolder.grow(path, manifest, lambda start, stop: _run_few(spec, agent, start, stop))
     folder = RunFolder.create(path, manifest)

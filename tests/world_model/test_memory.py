@@ -209,3 +209,29 @@ def test_the_adaptation_fills_it_for_those_who_use_it() -> None:
     other.restore(state)
     assert other.memory is not None
     assert other.memory.current(1).n == 5
+
+
+def test_steps_of_all_rows_are_judged_as_by_each_reference() -> None:
+    memory, random = TransitionMemory(3, DOMAIN), np.random.default_rng(3)
+    rows = np.arange(3)
+    for episode in range(12):
+        for _ in range(20):
+            memory.add(rows, step(random.uniform(-5, 5, 3) * (1 + rows)), np.zeros(3, np.bool_))
+        memory.end_episode(rows[: 2 if episode else 3])
+    for row in (0, 2):
+        memory.seal(row)
+    memory.add(rows, step(random.uniform(-5, 5, 3)), np.zeros(3, np.bool_))
+    latest = memory.latest
+    assert latest is not None
+    residuals, modes, is_main = memory.judge(rows, latest)
+    assert modes.tolist() == [0, -1, 0], "row 1 is still being recorded"
+    assert is_main.tolist() == [True, False, True]
+    for row in (0, 2):
+        reference = memory.reference(row)
+        assert reference is not None
+        assert residuals[row] == pytest.approx(reference.residuals(latest.at(slice(row, row + 1)))[0][0])
+        assert np.abs(residuals[row]).max() > 0
+    memory.seal(1)
+    assert (memory.judge(rows, latest)[1] == 0).all()
+    memory.start(np.array([0]))
+    assert memory.judge(rows, latest)[1].tolist() == [-1, 0, 0], "a new trial has no reference"

@@ -5,6 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from nappingrl._build import kernel
+from nappingrl.types import Floats
+
 Matrix = NDArray[np.float64]
 N_PLACES = 64
 N_NEIGHBOURS = 25
@@ -22,8 +25,29 @@ class LocalNoise(NamedTuple):
 
     def at(self, states: Matrix) -> Matrix:
         """(m, d) usual residuals at standardised states (m, q)."""
-        distances = (self.places**2).sum(axis=1) - 2 * states @ self.places.T
-        return np.asarray(self.sizes[distances.argmin(axis=1)])
+        return np.asarray(self.sizes[nearest_places(self.places, states)])
+
+
+@kernel()
+def nearest_place(places: Matrix, state: Floats) -> int:
+    """The number of the place nearest to a standardised state (q,); the first of equals."""
+    nearest, least = 0, np.inf
+    for p in range(len(places)):
+        distance = 0.0
+        for k in range(len(state)):
+            distance += (places[p, k] - 2 * state[k]) * places[p, k]  # less the square of the state, which all share
+        if distance < least:
+            nearest, least = p, distance
+    return nearest
+
+
+@kernel()
+def nearest_places(places: Matrix, states: Matrix) -> NDArray[np.int64]:
+    """(m,) the number of the place nearest to each state."""
+    out = np.empty(len(states), np.int64)
+    for m in range(len(states)):
+        out[m] = nearest_place(places, states[m])
+    return out
 
 
 def find_local_noise(states: Matrix, errors: Matrix) -> LocalNoise:

@@ -12,6 +12,7 @@ from nappingrl.types import DomainSpec, Flags, Rows, Transition, arrays_of
 from nappingrl.world_model.action_encoding import ActionEncoding
 from nappingrl.world_model.bounds import bounds
 from nappingrl.world_model.reference import Reference
+from nappingrl.world_model.reference_stack import ReferenceStack
 from nappingrl.world_model.repeats import Repeats
 from nappingrl.world_model.transitions import TransitionBuffer, Transitions, encode
 
@@ -39,6 +40,9 @@ class TransitionMemory:
         self._before = TransitionBuffer(n, dim, size, max_before)
         self._current = TransitionBuffer(n, dim, size, MAX_CURRENT)
         self._references: dict[int, Reference | None] = {}
+        self._stack = ReferenceStack(n)
+        self._is_stacked, self._has_flags = np.zeros((2, n), np.bool_)
+        """Where the reference is known to the stack, and where it has observations with few values."""
         self._repeats: dict[int, Repeats] = {}
         self._episodes, self._contexts = np.zeros((2, n), np.int64)
         self._is_sealed, self._has_begun = np.zeros((2, n), np.bool_)
@@ -58,6 +62,7 @@ class TransitionMemory:
     def _forget_models(self, row: int) -> None:
         self._references.pop(row, None)
         self._repeats.pop(row, None)
+        self._is_stacked[row] = False
 
     def add(self, rows: Rows, transition: Transition, is_changed: Flags) -> None:
         """Store one step of each row; `is_changed`: where the detector believes in another world."""
@@ -149,6 +154,28 @@ class TransitionMemory:
                 self._references[row] = Reference(before, self.encoding, bounds(self.domain)) if is_possible else None
         return self._references[row]
 
+    def judge(self, rows: Rows, steps: Transitions) -> tuple[NDArray[np.float64], Rows, Flags]:
+        """(m, d) residuals of a step of each row in usual ones, its mode (-1: not judged), and if it is the main."""
+        for row in rows[~self._is_stacked[rows]].tolist():
+            self._put_on_stack(row)
+        out = np.zeros(steps.states.shape)
+        states, next_states = steps.states.astype(np.float64), steps.next_states.astype(np.float64)
+        for m in np.flatnonzero(self._has_flags[rows]).tolist():
+            reference = self.reference(int(rows[m]))
+            assert reference is not None
+            reference.judge_flags(states[m], next_states[m], out[m])
+        modes, is_main = self._stack.judge(rows, states, steps.actions, next_states, out)
+        return out, modes, is_main
+
+    def _put_on_stack(self, row: int) -> None:
+        reference = self.reference(row)
+        if reference is None:
+            self._stack.clear(row)
+        else:
+            self._stack.put(row, reference.judged_modes)
+        self._is_stacked[row] = self._is_sealed[row]
+        self._has_flags[row] = reference is not None and reference.has_flags
+
     def repeats(self, row: int) -> Repeats | None:
         """Outcomes that always repeated before the change; None: they do not, or it is too early to say."""
         if not self._is_sealed[row] or not self.encoding.n_actions:
@@ -178,6 +205,7 @@ class TransitionMemory:
             for row in range(self.n):
                 buffer.write(row, unflatten(Transitions, state, f"{name}.{row}", buffer.sizes))
         self._references, self._repeats = {}, {}
+        self._is_stacked[:] = False
 
     def _buffers(self) -> dict[str, TransitionBuffer]:
         return {"before": self._before, "current": self._current}

@@ -1,8 +1,7 @@
 """The reference: how the world moved before the change, a model in each mode with enough steps.
 
-`misfits` says how badly residuals in the home mode fit: the negative logarithm of a Cauchy density, up to a constant,
-summed over the observations. `residuals` judges steps in every mode, for detection; so does `strangeness`, which makes
-no allowance for unusual states.
+`misfits` says how badly residuals in the home mode fit. `residuals` judges steps in every mode, for detection; so does
+`strangeness`, which makes no allowance for unusual states.
 """
 
 from typing import NamedTuple
@@ -19,12 +18,13 @@ from nappingrl.world_model.local_model import (
     LocalModel,
     Matrix,
     design,
-    find_mode,
     leverages,
     write_residuals,
 )
-from nappingrl.world_model.local_noise import find_local_noise
+from nappingrl.world_model.local_noise import LocalNoise, find_local_noise
+from nappingrl.world_model.misfits import MAX_MISFIT, Usual, misfits
 from nappingrl.world_model.modes import HomeMode, find_modes, first_steps
+from nappingrl.world_model.reference_stack import JudgedModes
 from nappingrl.world_model.robust_fit import MAX_FEATURES, HeldOut, affine_width, fit_mode
 from nappingrl.world_model.transitions import Transitions
 
@@ -36,8 +36,6 @@ SPREAD_SHARE = 0.1
 TOLERATED_SHARE = 0.02
 """Residuals below this share of the usual change do not matter to costs."""
 CHUNK = 32
-MAX_MISFIT = 4.0
-"""The most that one observation adds to a step's misfit, about seven times the tolerance: outliers decide nothing."""
 LEVERAGE_TOLERANCE = 0.02
 """How much larger residuals may be per multiple of the mean leverage, beyond the usual one."""
 MIN_UNCLIPPED = 0.3
@@ -144,7 +142,6 @@ class Reference:
         margin = 1e-6 * np.where(np.isfinite(span), span, 1.0)
         self._low = np.where(self._clips, self._bounds[0] + margin, -np.inf)
         self._high = np.where(self._clips, self._bounds[1] - margin, np.inf)
-        self._found = np.empty((1, int(self.is_modelled.sum())))
 
     def _prepare_costs(self, kept: Transitions, model: LocalModel, held_out: HeldOut) -> None:
         self.n_steps = kept.n
@@ -160,10 +157,16 @@ class Reference:
         self._least = TOLERATED_SHARE * change + SPREAD_SHARE * self.spread + 1e-9
         self.tolerance = np.exp(np.log(self.tolerances(kept.states)).mean(axis=0))
         """(d,) on average."""
-        misfits = self.misfits(errors, kept.states)
-        self.usual_misfit = float(misfits.mean())
+        at = model.features.entries
+        sizes = np.ascontiguousarray(self._local_noise.sizes[:, at])
+        self.usual_residuals = Usual(
+            self.centre[at], self.scale[at], LocalNoise(self._local_noise.places, sizes), self._least[at],
+            self.tolerance[at],
+        )  # fmt: skip
+        each = self.misfits(errors, kept.states)
+        self.usual_misfit = float(each.mean())
         """Mean misfit of a held-out step."""
-        means = [chunk.mean() for chunk in np.array_split(misfits, max(1, len(misfits) // CHUNK))]
+        means = [chunk.mean() for chunk in np.array_split(each, max(1, len(each) // CHUNK))]
         self.high_misfit = float(np.quantile(means, 0.98))
         """Mean misfit that few stretches of the reference exceed."""
 
@@ -236,10 +239,8 @@ class Reference:
 
     def misfits(self, residuals: Matrix, states: Matrix) -> Floats:
         """(m,) how badly residuals (m, d) fit in these states, in nats."""
-        tolerances = self.tolerances(states)
-        each = np.minimum(np.log1p((residuals / tolerances) ** 2), MAX_MISFIT)
-        each += np.log(tolerances / self.tolerance)
-        return np.asarray(each[:, self.is_modelled].sum(axis=1))
+        residuals, states = (np.ascontiguousarray(part, np.float64) for part in (residuals, states))
+        return np.asarray(misfits(self.usual_residuals, self.model.features.entries, residuals, states))
 
     def start_costs(self, observations: Matrix) -> Floats:
         """(m,) how unusual initial observations are."""
@@ -257,21 +258,20 @@ class Reference:
 
     # ------------------------------------------------------------------------------------------------- all modes
 
-    def judge(self, states: Matrix, actions: Matrix, next_states: Matrix, at: int, out: Matrix) -> int:
-        """Write the residuals of the step at an index into the same row of `out`; returns its mode, -1: not judged."""
-        if len(self._few):
-            self._judge_flags(states[at], next_states[at], out[at])
-        mode = find_mode(self._flags, self._values, self._low, self._high, states[at], next_states[at])
-        if mode < 0 or (model := self._models[mode]) is None:
-            return -1
-        found = self._found
-        row = slice(at, at + 1)
-        write_residuals(model, model.weights, states[row], actions[row], next_states[row], found)
-        out[at, model.features.entries] = found[0]
-        return int(mode)
+    @property
+    def judged_modes(self) -> JudgedModes:
+        """What judges single steps, for a `ReferenceStack`."""
+        return JudgedModes(
+            self._flags, self._values, self._low, self._high, self._models, self.model.features.entries, self.main
+        )
 
-    def _judge_flags(self, state: Floats, next_state: Floats, out: Floats) -> None:
-        """Flags that take a new value; one that only stays there says no more."""
+    @property
+    def has_flags(self) -> bool:
+        """Whether there are observations with few values."""
+        return len(self._few) > 0
+
+    def judge_flags(self, state: Floats, next_state: Floats, out: Floats) -> None:
+        """Write residuals of flags that take a new value; one that only stays there says no more."""
         for k in np.flatnonzero(np.abs((next_state - state)[self._few]) > 1e-6):
             i = self._few[k]
             out[i] = 0.0 if np.abs(self._known[k] - next_state[i]).min() < 1e-5 else MOVED

@@ -124,7 +124,7 @@ class Residual(Detector):
         """Raise alarms, and notice when the original world is back."""
         if self._has_repeats[rows].any():
             self._judge_repeats(rows, steps)
-        residuals, modes, is_main = self._residuals(rows, steps)
+        residuals, modes, is_main = self.memory.judge(rows, steps)
         sizes = np.abs(residuals)
         is_beyond = self.surprise.update(rows, sizes)
         if is_beyond.any():
@@ -174,17 +174,6 @@ class Residual(Detector):
                 self._raise(np.array([row]), np.ones(1, np.bool_), EXCHANGE)
             self._cause[row] = EXCHANGE
             self.exchange.blame(row)
-
-    def _residuals(self, rows: Rows, steps: Transitions) -> tuple[NDArray[np.float64], Rows, Flags]:
-        """(m, d) residuals of a step of each row in usual ones, its mode (-1: not judged), and if it is the main."""
-        out, modes, is_main = np.zeros(steps.states.shape), np.full(len(rows), -1), np.zeros(len(rows), np.bool_)
-        states, next_states = steps.states.astype(np.float64), steps.next_states.astype(np.float64)
-        for m, row in enumerate(rows.tolist()):
-            reference = self.memory.reference(row)
-            if reference is not None:
-                modes[m] = reference.judge(states, steps.actions, next_states, m, out)
-                is_main[m] = modes[m] == reference.main
-        return out, modes, is_main
 
     def _raise(self, rows: Rows, where: Flags, cause: int) -> None:
         """Alarm in some rows."""

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.detectors.residual.config import ResidualConfig
+from nappingrl.detectors.residual.gains import Levels, accumulate, gains
 from nappingrl.detectors.tail_limits import tail_limit
 from nappingrl.snapshot import Expected
 from nappingrl.types import Flags, Floats, Rows
@@ -16,10 +17,6 @@ from nappingrl.world_model.transitions import Transitions
 
 BLOCK = 8
 """Steps that are judged together: one by one would be slow."""
-MAX_GAIN = 2.0
-"""The most nats that one step counts."""
-UNUSUAL_PRICE = 0.25
-"""What an alternative pays for each nat by which steps are unusual under it, too."""
 SUSPECTED_SHARE = 0.25
 """Share of the limit beyond which the original world cannot be back."""
 MAX_ACTIONS = 32
@@ -73,42 +70,31 @@ class Exchange:
         if not self.evidence[row].size or not len(where):
             return
         states, actions = held_out.states[where], held_out.actions[where]
-        gains = self._gains(reference, states, actions, reference.predict(states, actions), held_out.errors[where])
-        sums, largest = np.zeros(self.evidence.shape[1:]), []
-        for at in np.split(np.arange(len(where)), np.flatnonzero(np.diff(held_out.episodes[where])) + 1):
-            highest = 0.0
-            for gain in gains[at]:
-                _accumulate(sums, gain)
-                highest = max(highest, float(sums.max()))
-            largest.append(highest)
-        values = np.array(largest)
+        each, executed = self._gains(reference, states, actions, errors=held_out.errors[where])
+        sums = np.zeros(self.evidence.shape[1:])
+        episodes = np.split(np.arange(len(where)), np.flatnonzero(np.diff(held_out.episodes[where])) + 1)
+        values = np.array([accumulate(sums, executed[at], each[at]) for at in episodes])
         limit = min(tail_limit(values, self.config.false_alarms), self.config.max_limit_factor * float(values.max()))
         self.limit[row] = max(limit, self.config.min_exchange)
 
     def _gains(
         self, reference: Reference, states: NDArray[np.float64], actions: NDArray[np.float64],
-        own: NDArray[np.float64], errors: NDArray[np.float64],
-    ) -> NDArray[np.float64]:  # fmt: skip
-        """(m, executed, alternatives) by how many nats unusual steps fit better, less what is still unusual then.
+        ends: NDArray[np.float64] | None = None, errors: NDArray[np.float64] | None = None,
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:  # fmt: skip
+        """(m, alternatives) by how many nats steps fit better, and (m,) the executed actions.
 
-        `own`: the predictions under the executed actions; `errors`: by how much the steps differ from them.
+        `ends`: where the steps led, or `errors`: by how much that differed from predictions.
         """
-        m = len(states)
-        ends = [reference.predict(states, other) for other in self._alternatives(actions)]
-        without = np.mean(ends, axis=0) if self._encoding.n_actions else reference.predict(states, _at_rest(actions))
-        before, still, idle = (reference.misfits(errors + own - end, states) for end in (own, states, without))
-        # On the ground the world stands still, or actions have no effect: neither is an exchange.
-        still = np.where(still <= reference.high_misfit, still, np.inf)
-        before = np.minimum(before, np.minimum(still, idle))
-        before = np.maximum(before, reference.usual_misfit)
-        out = np.zeros((m, *self.evidence.shape[1:]))
-        executed = actions.argmax(axis=1) if self._encoding.n_actions else np.zeros(m, np.int64)
-        for number, end in enumerate(ends):
-            after = reference.misfits(errors + own - end, states)
-            still_unusual = np.maximum(after - reference.high_misfit, 0.0)
-            gains = before - np.maximum(after, reference.usual_misfit) - UNUSUAL_PRICE * still_unusual
-            out[np.arange(m), executed, number] = np.clip(gains, -MAX_GAIN, MAX_GAIN)
-        return out
+        nowhere = np.empty((0, states.shape[1]))
+        each = gains(
+            reference.model, reference.usual_residuals, Levels(reference.usual_misfit, reference.high_misfit),
+            self.evidence.shape[2], *(
+                np.ascontiguousarray(nowhere if part is None else part, np.float64)
+                for part in (states, actions, ends, errors)
+            ),
+        )  # fmt: skip
+        is_discrete = self._encoding.n_actions > 0
+        return each, actions.argmax(axis=1) if is_discrete else np.zeros(len(actions), np.int64)
 
     def _alternatives(self, actions: NDArray[np.float64]) -> list[NDArray[np.float64]]:
         """The encoded actions (m, size) that may have taken effect instead."""
@@ -137,10 +123,11 @@ class Exchange:
         if not m or not self.evidence[row].size:
             return False
         states, actions = self.states[row, :m], self.actions[row, :m]
-        own = reference.predict(states, actions)
-        for gain in self._gains(reference, states, actions, own, self.next_states[row, :m] - own):
-            _accumulate(self.evidence[row], gain)
-            self.against[row] = max(self.against[row] - float(gain[self.is_blamed[row]].sum()), 0.0)
+        each, executed = self._gains(reference, states, actions, self.next_states[row, :m])
+        if self.is_blamed[row].any():
+            for gain in (each * self.is_blamed[row, executed]).sum(axis=1).tolist():
+                self.against[row] = max(self.against[row] - gain, 0.0)
+        accumulate(self.evidence[row], executed, each)
         return bool(self.evidence[row].max() > self.limit[row])
 
     def blame(self, row: int) -> None:
@@ -170,19 +157,6 @@ class Exchange:
         """How many of the latest steps speak against what raised the alarm, as a change point divides them best."""
         where = np.flatnonzero(reference.home.keeps(steps))
         kept = steps.at(where)
-        own = reference.predict(kept.states, kept.actions)
-        gains = self._gains(reference, kept.states, kept.actions, own, kept.next_states - own)
-        sums = -gains[:, self.is_blamed[row]].sum(axis=1)[::-1].cumsum()
+        each, executed = self._gains(reference, kept.states, kept.actions, kept.next_states)
+        sums = -(each * self.is_blamed[row, executed]).sum(axis=1)[::-1].cumsum()
         return int(steps.n - where[len(where) - 1 - int(sums.argmax())]) if len(where) else 0
-
-
-def _accumulate(sums: NDArray[np.float64], gain: NDArray[np.float64]) -> None:
-    """One step of CUSUM, in place."""
-    np.maximum(sums + gain, 0.0, out=sums)
-
-
-def _at_rest(actions: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Encoded continuous actions of 0."""
-    rest = np.zeros_like(actions)
-    rest[:, 0] = 1.0
-    return rest

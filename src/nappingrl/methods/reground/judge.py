@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from nappingrl.methods.reground.maps import MAX_DELAY, ContinuousMap, DiscreteMap, Grounding
 from nappingrl.types import Floats, Rows
-from nappingrl.world_model.reference import MAX_MISFIT, Reference
+from nappingrl.world_model.misfits import MAX_MISFIT
+from nappingrl.world_model.reference import Reference
 from nappingrl.world_model.transitions import Transitions
 
 Matrix = NDArray[np.float64]

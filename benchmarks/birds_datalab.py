@@ -1,6 +1,9 @@
 """The original DataLab program and our DataLab on tasks of Phy-Q: pass rates beside the real game's, and agreement.
 
     python benchmarks/birds_datalab.py FOLDER_OF_PHYQ_TEMPLATES OUT --jar data_lab_agent_v5.jar --plays 5 --seed 7
+    python benchmarks/birds_datalab.py own OUT --jar data_lab_agent_v5.jar --tasks 10 --preset phyq
+
+"own" instead of a folder: our own levels before their novelty, from number 100 on.
 
 The program (Java, not part of this package) plays each task of each template --plays times on our server, on port 2004,
 which it cannot change; to let several play at once, start each in its own network namespace with --templates. Finished
@@ -21,6 +24,8 @@ from birds_comparison import TEMPLATES, compare, read_tasks
 
 from nappingrl.domains.angrybirds.aiming import to_world
 from nappingrl.domains.angrybirds.ground_truth.state import ground_truth
+from nappingrl.domains.angrybirds.levels.templates import TEMPLATES as OWN_TEMPLATES
+from nappingrl.domains.angrybirds.levels.templates import make_level
 from nappingrl.domains.angrybirds.physics.scene import Level
 from nappingrl.domains.angrybirds.physics.world import World
 from nappingrl.domains.angrybirds.server.results import PASS
@@ -32,6 +37,7 @@ from nappingrl.scripted.datalab_strategies import choose
 REAL = dict(zip(TEMPLATES, (0.95, 0.83, 0.92, 0.04, 0.0, 1.0, 0.90, 0.98, 0.40, 0.0), strict=True))
 """Pass rates of the program in the Unity game, five plays of each task."""
 LONGEST_SECONDS = 3600
+OWN, FIRST_OWN = "own", 100
 
 Plays = dict[str, list[bool]]
 """Task -> whether each play passed it."""
@@ -64,6 +70,13 @@ def play_native(level: Level, preset: str, rng: np.random.Generator) -> bool:
     return world.status == "won"
 
 
+def read_levels(folder: str, template: str, n: int, seed: int) -> list[Level]:
+    """The first n levels of a template of our own, or tasks of a template of Phy-Q."""
+    if folder == OWN:
+        return [make_level(template, FIRST_OWN + i) for i in range(n)]
+    return read_tasks(Path(folder), template, n, seed)
+
+
 def kappa(one: list[bool], other: list[bool]) -> float:
     a, b = np.array(one), np.array(other)
     expected = a.mean() * b.mean() + (1 - a.mean()) * (1 - b.mean())
@@ -72,7 +85,7 @@ def kappa(one: list[bool], other: list[bool]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, help="folder with Phy-Q's template files (1_1_1_1.xml, ...)")
+    parser.add_argument("folder", help="folder with Phy-Q's template files (1_1_1_1.xml, ...), or own")
     parser.add_argument("out", type=Path, help="folder for the plays of the program, one file per template")
     parser.add_argument("--jar", type=Path, help="the original program")
     parser.add_argument("--templates", nargs="*", help="default: all in the folder")
@@ -86,8 +99,9 @@ def main() -> None:
     args.out.mkdir(parents=True, exist_ok=True)
     rng, rates, rows = np.random.default_rng(args.seed), {}, []
     print("| template | real | program | ours |\n|---|---|---|---|")
-    for name in args.templates or sorted(path.stem.removesuffix("_1") for path in args.folder.glob("*_1.xml")):
-        levels = read_tasks(args.folder, name, args.tasks, args.seed)
+    of_phyq = sorted(path.stem.removesuffix("_1") for path in Path(args.folder).glob("*_1.xml"))
+    for name in args.templates or (OWN_TEMPLATES if args.folder == OWN else of_phyq):
+        levels = read_levels(args.folder, name, args.tasks, args.seed)
         file = args.out / f"{name}.json"
         if not file.exists() and args.jar is not None:
             file.write_text(json.dumps(play_jar(args.jar, levels, args.preset, args.plays, args.seed)))

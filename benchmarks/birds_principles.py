@@ -25,7 +25,8 @@ from nappingrl.domains.angrybirds.physics.world import World
 from nappingrl.domains.angrybirds.pictures.picture import draw
 from nappingrl.domains.angrybirds.words import name_shot
 
-FRAME_TICKS = 4
+FRAME_TICKS, MAX_FRAMES = 5, 55
+ROWS = slice(110, 320)
 LEVELS = range(350)
 """Numbers of the levels among which those to show are searched."""
 
@@ -73,14 +74,14 @@ def film(world, action, frames):
     scene = world.scene()
     targets.update(ground_truth(scene))
     shot = targets.aim(action)
+    flight = []
 
     def look():
-        if world.ticks % FRAME_TICKS == 0:
-            frames.append(draw(world.scene())[120:340])
+        if world.ticks % FRAME_TICKS == 0 and len(flight) < MAX_FRAMES:
+            flight.append(draw(world.scene())[ROWS])
 
-    frames += [draw(scene)[120:340]] * 10
     world.shoot(release_point(shot, scene), shot.tap_ms if shot else 0, look)
-    frames += [draw(world.scene())[120:340]] * 15
+    frames += [draw(scene)[ROWS]] * 8 + flight + [draw(world.scene())[ROWS]] * 12
 
 
 def animate(name, frozen, agent, path):
@@ -93,7 +94,7 @@ def animate(name, frozen, agent, path):
         print(f"no level of {name} that only the adapted agent passes; no animation")
         return
     pictures = [Image.fromarray(frame).quantize(64) for frame in frames]
-    pictures[0].save(path, save_all=True, append_images=pictures[1:], duration=40 * FRAME_TICKS // 2, loop=0)
+    pictures[0].save(path, save_all=True, append_images=pictures[1:], duration=20 * FRAME_TICKS, loop=0)
 
 
 def main() -> None:

@@ -91,6 +91,8 @@ def test_birds_card(domain: str, name: str) -> None:
     assert (agent.n_actions, list(agent.observation_shape or ())) == (card["n_actions"], card["observation_shape"])
     assert card["recipe"] == zoo.recipes()[f"{domain}-{name}"]
     assert min(card["pass_rate"][levels] for levels in ("training levels", "held-out levels")) >= card["recipe"]["bar"]
+    held_out = {one["seed"]: one["held-out levels"] for one in card["seeds"]}
+    assert held_out[card["seed"]] == sorted(held_out.values())[1] == card["pass_rate"]["held-out levels"], "the median"
     env = gymnasium.make(card["recipe"]["env"], reward="win", levels=(280, 350))
     passed = 0
     for seed in range(21):

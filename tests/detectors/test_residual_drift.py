@@ -8,6 +8,8 @@ import pytest
 
 import nappingrl
 from detectors.linear_worlds import BEFORE, CALM, Trials
+from nappingrl.detectors.residual.config import ResidualConfig
+from nappingrl.detectors.residual.drift import Drift
 from nappingrl.detectors.tail_limits import gumbel_limit
 
 NOISY = replace(CALM, noise=0.15, gains=(0.1, 0.2, 0.0))
@@ -23,16 +25,34 @@ def noisy_trials(n: int) -> Trials:
 
 
 def test_what_no_step_shows_is_seen_in_many() -> None:
+    """A weak drift needs two episodes: one odd episode is no change."""
     trials = noisy_trials(5)
-    believed = trials.play(REVERSED, steps=LONG)
+    believed = trials.play(REVERSED, 2, steps=LONG)
     assert (believed[:, -1] == 1).all()
     assert (believed[:, 5] == 0).all()
     assert trials.detector.explain(0).split(",")[0] == "speed"
 
 
+def test_one_odd_episode_is_no_change_and_two_are() -> None:
+    """Just beyond the limit in one episode; then in two in a row."""
+    drift = Drift(1, 1, 1, ResidualConfig())
+    row, sums = np.array([0]), np.zeros((1, 1, 2))
+    drift.limit[:], drift.deviation[:] = 10.0, 1.0
+
+    def episode(deviation: float) -> bool:
+        sums[:] = deviation
+        is_alarm = bool(drift.is_alarm(row, sums)[0])
+        drift.end_episode(row)
+        drift.forget_episode(row)
+        return is_alarm
+
+    assert [episode(deviation) for deviation in (11.0, 1.0, 11.0, 11.0)] == [False, False, False, True]
+    assert [episode(deviation) for deviation in (1.0, 13.0)] == [False, True]
+
+
 def test_the_way_back_takes_an_episode_or_two_and_is_not_taken_in_the_new_world() -> None:
     trials = noisy_trials(10)
-    trials.play(REVERSED, steps=LONG)
+    trials.play(REVERSED, 2, steps=LONG)
     assert (trials.play(REVERSED, 6, steps=LONG) == 1).mean() > 0.95
     trials.play(NOISY, 2, steps=LONG)
     assert (trials.detector.context == 0).mean() >= 0.8

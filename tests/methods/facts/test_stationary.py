@@ -94,6 +94,39 @@ def test_remapped_actions_are_translated(acts_as: tuple[int, ...]) -> None:
     assert all(known[a] in (acts_as[a], a, -1) for a in range(4))
 
 
+def test_where_only_actions_changed_the_agent_is_followed_into_new_places() -> None:
+    """The original episodes began in another corner: a plan would try every action on its way."""
+    world = Grid(OPEN, (2, 3, 0, 1))
+    trial = entered(world)
+    adapt(trial, world, walker(), 6)
+    world.start = (3, 0)
+    assert isinstance(trial.world, StationaryWorld)
+    assert trial.world.is_relabelled
+    n_steps: list[int] = []
+    play(world, lambda time, cell: trial.act(time, seen(*cell), walker()(time, cell)), lambda *step: n_steps.append(1))
+    assert len(n_steps) == 4, "straight to the goal"
+
+
+def test_a_circle_is_left() -> None:
+    """An agent that goes left and right for ever; what it does is translated once, then planned."""
+    world = Grid(OPEN, (2, 3, 0, 1))
+    trial = entered(world)
+    adapt(trial, world, walker(), 6)
+    returns = adapt(trial, world, lambda time, cell: LEFT if cell[1] else RIGHT, 3)
+    assert returns == [1.0] * 3
+
+
+@pytest.mark.parametrize("reward", [0.5, 1.0])
+def test_another_reward_is_another_world(reward: float) -> None:
+    places = Places(1)
+    original = record(places, [(0, (0,), 0, (1,), 0.0, False), (1, (1,), 0, (2,), 1.0, True)])
+    now = record(
+        places, [(0, (0,), 1, (1,), 0.0, False), (0, (0,), 0, (0,), 0.0, False), (1, (1,), 1, (2,), reward, True)]
+    )
+    world = StationaryWorld(places, original, now, stakes(original, now, 9), 2)
+    assert world.is_relabelled == (reward == 1.0)
+
+
 def test_of_equal_actions_the_agents_is_executed() -> None:
     places = Places(1)
     steps = [(0, (0,), a, (1,), 1.0, True) for a in range(3)]

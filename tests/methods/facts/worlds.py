@@ -124,6 +124,7 @@ def adapt(trial: FactsTrial, world: World, policy: Callable[[int, Cell], int], e
     """The returns of a trial that has entered a changed world."""
     returns = []
     for _ in range(episodes):
+        trial.begin_episode()
         total = play(world, lambda time, cell: trial.act(time, seen(*cell), policy(time, cell)), trial.learn)
         trial.end_episode(total, False)
         returns.append(total)

@@ -28,6 +28,9 @@ class ResidualConfig:
     least_deviation: float = setting(0.5, "least deviation of drift between calibrated episodes", 0.01)
     min_drift: float = setting(9.0, "least limit of drift within an episode, in deviations between episodes")
     max_drift_factor: float = setting(3.0, "greatest limit of drift, in multiples of the largest calibrated one", 1.0)
+    clear_drift: float = setting(
+        1.25, "multiple of that limit that is an alarm at once; less must be exceeded in two successive episodes", 1.0
+    )
     max_score: float = setting(4.0, "most deviations that one episode counts", 1.0)
     allowance: float = setting(1.0, "deviations of an episode that are no drift")
     drift_limit: float = setting(8.0, "deviations beyond the allowance, summed over episodes, that raise an alarm")

@@ -25,8 +25,10 @@ class Drift:
 
     For each observation its residual is summed, times each entry of the encoded action, and its size beyond the usual
     one. Steps of an episode depend on each other, so an episode is compared with whole episodes. A sum far larger than
-    ever before, by `tail_limit`, is an alarm at once. Smaller deviations add up over episodes beyond an allowance
-    (CUSUM), for each sum and sign: several episodes in a row must deviate the same way.
+    ever before, by `tail_limit`, is an alarm if the episode before had one too, or at once if it is clearly larger: a
+    limit of a few dozen episodes is not exact, and any world has an odd episode now and then. Smaller deviations add
+    up over episodes beyond an allowance (CUSUM), for each sum and sign: several episodes in a row must deviate the same
+    way.
     """
 
     saved: ClassVar[Mapping[str, Expected]] = {
@@ -52,17 +54,20 @@ class Drift:
         """Deviations beyond the allowance, added up over episodes."""
         self.largest, self.at_alarm = np.zeros((2, n))
         """The largest deviation of the latest episode, and of that of the alarm."""
+        self.is_beyond, self.was_beyond = np.zeros((2, n), np.bool_)
+        """Whether a sum exceeded the limit in this episode, and in the one before."""
 
     def start(self, rows: Rows) -> None:
         """Nothing is calibrated yet."""
         self.deviation[rows], self.limit[rows], self.n_episodes[rows] = np.inf, np.inf, 0
         self.up[rows] = self.down[rows] = 0.0
         self.largest[rows] = self.at_alarm[rows] = 0.0
+        self.was_beyond[rows] = False
         self.forget_episode(rows)
 
     def forget_episode(self, rows: Rows) -> None:
         """A new episode begins."""
-        self.sums[rows], self.weights[rows] = 0.0, 0.0
+        self.sums[rows], self.weights[rows], self.is_beyond[rows] = 0.0, 0.0, False
 
     def calibrate(self, row: int, held_out: Judged, mode: int) -> None:
         """Learn how the sums vary between episodes; `mode`: only its steps count."""
@@ -115,11 +120,15 @@ class Drift:
         return np.asarray(np.abs(_scaled(self.sums[rows], self.weights[rows])) / self.deviation[rows])
 
     def is_alarm(self, rows: Rows, deviations: NDArray[np.float64]) -> Flags:
-        """Whether a sum is already far larger than ever before."""
-        return np.asarray(deviations.max(axis=(1, 2)) > self.limit[rows])
+        """Whether a sum is already far larger than ever before, and was in the episode before; or clearly larger."""
+        largest, limit = deviations.max(axis=(1, 2)), self.limit[rows]
+        is_beyond = largest > limit
+        self.is_beyond[rows] |= is_beyond
+        return np.asarray((is_beyond & self.was_beyond[rows]) | (largest > self.config.clear_drift * limit))
 
     def end_episode(self, rows: Rows) -> Flags:
         """Compare the episodes that are over; returns where deviations have added up to too much."""
+        self.was_beyond[rows] = self.is_beyond[rows]
         config, n = self.config, self.n_episodes[rows]
         t = (_scaled(self.sums[rows], self.weights[rows]) - self.mean[rows]) / self.deviation[rows]
         scores = np.clip(_as_normal(t, n), -config.max_score, config.max_score)
@@ -138,6 +147,7 @@ class Drift:
         if is_alarm:
             self.at_alarm[rows] = np.maximum(self.largest[rows], self.config.max_score * (self.largest[rows] == 0))
         self.up[rows] = self.down[rows] = 0.0
+        self.was_beyond[rows] = False
 
     def is_usual(self, rows: Rows) -> Flags:
         """Whether the latest episode drifted far less than that of the alarm."""

@@ -68,6 +68,8 @@ class FactsMethod(Method):
     def _begin_episode(self, rows: Rows) -> None:
         e = self._episodes
         e.time[rows], e.is_agents[rows], e.total[rows] = 0, True, 0.0
+        for row in rows[self._is_active[rows]].tolist():
+            self.trials[row].begin_episode()
 
     @override
     def act(self, rows: Rows, observations: Observations, decision: Decision) -> Actions:

@@ -32,10 +32,11 @@ class Meanings:
         self.acts_as = np.full(n_actions, -1)
         """The original action that each action is taken for; -1: unknown."""
         for action in range(n_actions):
-            if self.is_possible[action, action]:
+            votes = np.where(self.is_possible[action], agrees[action], 0)
+            if self.is_possible[action, action] and (votes[action] or not votes.any()):
                 self.acts_as[action] = action
-            elif (self.is_possible[action] & (agrees[action] > 0)).any():
-                self.acts_as[action] = np.argmax(np.where(self.is_possible[action], agrees[action], -1))
+            elif votes.any():
+                self.acts_as[action] = votes.argmax()
 
     def executes(self, wanted: int) -> int:
         """The action to execute so that it acts as the original one that is wanted; itself if nothing is known."""

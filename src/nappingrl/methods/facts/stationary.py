@@ -13,6 +13,7 @@ from nappingrl.methods.facts.records import Facts, Places
 GUESS_RISK = 0.03
 """How likely what an action did in the original world is believed not to hold."""
 N_SWEEPS = 500
+_OUTCOME = ("next_places", "rewards", "terminated")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,11 @@ class StationaryWorld:
         self._places = places
         before, after = _moves(original), _moves(now)
         self.meanings = Meanings(after, before, n_actions)
+        self.is_relabelled = self._is_relabelled(original, now, n_actions)
+        """Whether everything so far happened as in the original world, with other numbers of actions."""
+        self._ends_badly = np.zeros((len(places), n_actions), np.bool_)
+        is_bad = now.terminated & ~stakes.is_good(now.rewards)
+        self._ends_badly[now.places[is_bad], now.actions[is_bad]] = True
         n_pairs = len(places) * n_actions
         told = [(now.places * n_actions + now.actions, np.arange(now.n))]
         self.is_known = np.zeros((len(places), n_actions), np.bool_)
@@ -71,12 +77,29 @@ class StationaryWorld:
             stakes.worst, self.values, N_SWEEPS,
         )  # fmt: skip
 
+    def _is_relabelled(self, original: Facts, now: Facts, n_actions: int) -> bool:
+        """Whether each outcome, with its reward, is known from the action that its action is taken for."""
+        if not self.meanings.is_possible.any(axis=1).all():
+            return False
+        meant = self.meanings.acts_as[now.actions]
+        pairs = np.concatenate([original.places * n_actions + original.actions, now.places * n_actions + meant])
+        outcomes = [np.concatenate([getattr(world, name) for world in (original, now)]) for name in _OUTCOME]
+        _, steps = np.unique(np.stack([pairs, *outcomes], axis=1, dtype=np.float64), axis=0, return_inverse=True)
+        is_compared = np.isin(pairs[original.n :], pairs[: original.n]) & (meant >= 0)
+        is_same = np.isin(steps[original.n :], steps[: original.n])
+        return bool(is_compared.any() and is_same[is_compared].all())
+
     def _may_mean(self, action: int) -> NDArray[np.bool_]:
         """(n_actions,) the original actions whose outcomes this one may have."""
         meant = self.meanings.acts_as
         if meant[action] < 0:
             return np.asarray(self.meanings.is_possible[action])
         return np.asarray(np.arange(len(meant)) == meant[action])
+
+    def may_follow(self, place: int, action: int) -> bool:
+        """Whether a translated action of the agent, which was trained in this world, is as good as any plan here."""
+        is_known = 0 <= place < len(self.values)
+        return self.is_relabelled and not (is_known and self._ends_badly[place, action])
 
     def scores(self, time: int, observation: NDArray[np.float32]) -> NDArray[np.float64] | None:
         """What each action is worth here; None: this place is new."""

@@ -39,6 +39,8 @@ class TrialState:
     returns: list[float]
     n_steps: Annotated[int, Expected(low=0)]
     n_met: Annotated[int, Expected(low=0)]
+    visited: Annotated[NDArray[np.int64], Expected(("v",), low=0, below="n_places")]
+    """Places of the running episode."""
 
     def check(self, sizes: Sizes) -> None:
         """Raise if what was saved is no trial's."""
@@ -66,6 +68,8 @@ class FactsTrial:
         """Of the latest episodes of the frozen agent in this context."""
         self._n_steps = self._n_met = 0
         """Steps so far, and those that led to an observation met before."""
+        self._visited: set[int] = set()
+        """Places of the running episode."""
 
     @property
     def now(self) -> Recorder:
@@ -129,6 +133,7 @@ class FactsTrial:
         if not self._repeats(next_observation):
             return
         is_new = self.now.add(time, observation, action, next_observation, reward, is_terminated)
+        self._visited.add(self._places.find(observation))
         if is_new and isinstance(self.world, StationaryWorld) and not is_terminated:
             place = self._places.find(observation)
             if place >= len(self.world.values) or not self.world.is_known[place, action]:
@@ -155,15 +160,27 @@ class FactsTrial:
         self.world = TimedWorld(observations, entries, original, now, what, spec.n_actions, self.horizon, bounds)
 
     def act(self, time: int, observation: NDArray[np.float32], wanted: int) -> int:
-        """The action that is worth most; of equals the one that acts as the agent wants."""
+        """The action that is worth most; of equals the one that acts as the agent wants.
+
+        In a stationary world that only has other numbers of actions, what the agent wants is best: it was trained
+        there. But once it comes back to a place, it goes round in circles for ever.
+        """
         if self.world is None:
             return wanted
         translated = self.world.meanings.executes(wanted)
+        place = self._places.find(observation)
+        is_back = place in self._visited
+        if isinstance(self.world, StationaryWorld) and not is_back and self.world.may_follow(place, translated):
+            return translated
         values = self.world.scores(time, observation)
         if values is None:
             return translated
         best = np.flatnonzero(values >= values.max() - TOLERANCE)
         return translated if translated in best else int(best[0])
+
+    def begin_episode(self) -> None:
+        """The environment was reset."""
+        self._visited = set()
 
     def end_episode(self, total: float, is_agents: bool) -> None:
         """An episode ended; `is_agents`: only the frozen agent's actions were executed."""
@@ -188,10 +205,11 @@ class FactsTrial:
     def state(self) -> TrialState:
         """Everything that was learned."""
         contexts = {context: recorder.facts() for context, recorder in self._contexts.items()}
-        counts = self._n_steps, self._n_met
+        visited = np.array(sorted(self._visited - {-1}), np.int64)
         return TrialState(
-            self._places.observations, self.original.facts(), contexts, self.context, self.returns, *counts
-        )
+            self._places.observations, self.original.facts(), contexts, self.context, self.returns, self._n_steps,
+            self._n_met, visited,
+        )  # fmt: skip
 
     def restore(self, state: TrialState) -> None:
         """Continue from this state."""
@@ -202,6 +220,6 @@ class FactsTrial:
         for context, facts in state.contexts.items():
             self._contexts[context].restore(facts)
         self.context, self.returns, self.world = state.context, state.returns, None
-        self._n_steps, self._n_met = state.n_steps, state.n_met
+        self._n_steps, self._n_met, self._visited = state.n_steps, state.n_met, set(state.visited.tolist())
         if self.is_active:
             self.plan()

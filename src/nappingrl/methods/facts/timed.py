@@ -10,6 +10,7 @@ from nappingrl._build import kernel
 from nappingrl.methods.facts.ends import UNKNOWN_RISK, Stakes
 from nappingrl.methods.facts.meanings import Meanings
 from nappingrl.methods.facts.records import Facts
+from nappingrl.methods.facts.signs import Signs
 
 MAX_CELLS = 2000
 MAX_TIME = 400
@@ -64,8 +65,37 @@ class TimedWorld:
         """The controlled entries that take several values."""
         risk = _risks(facts, _ranks(values[:, is_varying]))
         risk[:, is_goal & (facts < 1).all(axis=0)] = 0.0
+        self._bare_risk: NDArray[np.float64] = risk[:, moves]
+        """(times, cells, actions) without signs"""
+        self._risk = self._bare_risk.copy()
+        self._is_open: NDArray[np.bool_] = (facts < 0)[:, moves] & ~is_goal[moves]
+        """The same: whether nothing is known of the arrival."""
+        self._count_signs(observations, original, now, stakes, n_times)
+        self._heed_signs(observations, now, cells)
+        self._moves, self._is_goal, self._stakes = moves, is_goal, stakes
         self.values = np.zeros((n_times + 1, len(self.numbers), n_actions))
-        _solve(moves, risk, is_goal, stakes.best, stakes.worst, stakes.step_reward, stakes.discount, self.values)
+        _solve(moves, self._risk, is_goal, stakes.best, stakes.worst, stakes.step_reward, stakes.discount, self.values)
+
+    def _count_signs(
+        self, observations: NDArray[np.float32], original: Facts, now: Facts, stakes: Stakes, n_times: int
+    ) -> None:
+        """Learn from both worlds which signs warn of an action."""
+        is_told = np.zeros(observations.shape[1], np.bool_)
+        is_told[self._entries] = True
+        self._signs = Signs(observations, is_told, self._n_actions)
+        shown = self._signs.shown(observations)
+        for facts, meanings in ((now, np.arange(self._n_actions)), (original, self.meanings.acts_as)):
+            is_bad = facts.terminated & ~stakes.is_good(facts.rewards) & (facts.times < n_times - 1)
+            for action, meant in enumerate(meanings.tolist()):
+                self._signs.count(shown, facts, is_bad, action, meant)
+
+    def _heed_signs(self, observations: NDArray[np.float32], now: Facts, cells: list[Cell]) -> None:
+        """Correct the risk of what was never tried, at all moments and cells that were met."""
+        numbers = np.array([self.numbers.get(cells[place], -1) for place in now.places], np.int64)
+        at = np.flatnonzero((numbers >= 0) & (now.times < len(self._risk)))
+        times, found = now.times[at], numbers[at]
+        warned = self._signs.risks(self._signs.shown(observations[now.places[at]]), self._bare_risk[times, found])
+        self._risk[times, found] = np.where(self._is_open[times, found], warned, self._risk[times, found])
 
     def _cells(self, observations: NDArray[np.float32]) -> NDArray[np.int64]:
         numbers = np.rint(observations[:, self._entries].astype(np.float64) / self._resolution)
@@ -104,7 +134,14 @@ class TimedWorld:
     def scores(self, time: int, observation: NDArray[np.float32]) -> NDArray[np.float64] | None:
         """What each action is worth now; None: nothing is known of this cell."""
         number = self.numbers.get(tuple(self._cells(observation[None])[0].tolist()), -1)
-        return self.values[time, number] if number >= 0 and time < len(self.values) - 1 else None
+        if number < 0 or time >= len(self.values) - 1:
+            return None
+        before, what, ends = self._bare_risk[time, number], self._stakes, self._moves[number]
+        warned = self._signs.risks(self._signs.shown(observation[None]), before[None])[0]
+        risk = np.where(self._is_open[time, number], warned, before)
+        later = self.values[time + 1, ends].max(axis=1) if time + 2 < len(self.values) else what.worst
+        reached = np.where(self._is_goal[ends], what.best, what.step_reward + what.discount * later)
+        return np.asarray((1.0 - risk) * reached + risk * what.worst)
 
 
 def _entry_moves(cells: list[Cell], facts: Facts) -> dict[tuple[tuple[int, int], int], int]:
@@ -215,7 +252,7 @@ def _solve(
     step_reward: float, discount: float, values: NDArray[np.float64],
 ) -> None:  # fmt: skip
     """Dynamic programming from the last moment to the first."""
-    n_times, n = risk.shape
+    n_times, n, _ = risk.shape
     later = np.full(n, worst)
     for t in range(n_times - 1, -1, -1):
         top = np.full(n, -np.inf)
@@ -223,7 +260,7 @@ def _solve(
             for a in range(moves.shape[1]):
                 end = moves[s, a]
                 reached = best if is_goal[end] else step_reward + discount * later[end]
-                value = (1.0 - risk[t, end]) * reached + risk[t, end] * worst
+                value = (1.0 - risk[t, s, a]) * reached + risk[t, s, a] * worst
                 values[t, s, a] = value
                 top[s] = max(top[s], value)
         later = top

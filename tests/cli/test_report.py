@@ -147,7 +147,7 @@ def test_the_rules_of_the_chosen_trial_are_those_of_replay(capsys: pytest.Captur
     for rule in replayed["rules"][:40]:
         situation, _, rest = rule.partition(": ")
         wanted = rest.removeprefix("wanted ").partition(",")[0] if rest.startswith("wanted ") else "several"
-        assert f"<th scope='row'>{html.escape(situation)}</th><td>{wanted}</td>" in text
+        assert f'<th scope="row">{html.escape(situation)}</th><td>{wanted}</td>' in text
     main(["report", "b", "--trial", "2", "--json"])
     assert "Read from principles/" in Path("b/report.html").read_text()
 

@@ -148,17 +148,38 @@ def test_every_metric_has_a_line_with_its_direction_and_interval(html: str, runs
     text = Reader(html).text
     for group in GROUPS.values():
         for name, about in group.items():
-            assert f"{name} {about.words} " in text
+            assert f"{about.name} {about.words} {name} " in text
     first, second = (one.metrics.by_name for one in measure_runs(runs)[:2])
     assert set(first) == {name for group in GROUPS.values() for name in group}, "every metric is explained"
-    about = GROUPS["Reaction"]["nrp"].words
+    about = GROUPS["Reaction"]["nrp"]
     values = [mean_interval(found["nrp"].defined) for found in (first, second)]
     told = " ".join(f"{value.value:.3f} {span(value, 3)}" for value in values if value)
-    assert f"nrp {about} higher {told} " in text
+    assert f"{about.name} {about.words} nrp higher {told} " in text
     regret = mean_interval(second["oracle_regret"].defined)
     assert regret is not None
     assert f"{regret.value:.3f} {span(regret, 3)}" in text
     assert "window m = 1 of 14 episodes, novelty at 2" in text
+
+
+def test_the_page_opens_with_the_verdict_and_marks_the_best(html: str) -> None:
+    """Bold is the best of the methods and the frozen agent, not the oracle, which is higher."""
+    read = Reader(html)
+    assert read.text.index("of the oracle") < read.text.index("Summary")
+    (best,) = [
+        part.split("</strong>")[0] for part in html.split('<strong class="best">')[1:] if not part.startswith("do ")
+    ]
+    assert best == f"{LEVELS['napping'].mean():.1f}"
+
+
+def test_metrics_are_folded_and_every_run_has_a_profile(html: str, runs: list[Run]) -> None:
+    read = Reader(html)
+    assert read.tags.count("details") == read.tags.count("summary") >= len(GROUPS) + 1
+    assert ("details", "open", "") not in read.attributes
+    profiles = read.data()["profiles"]
+    assert len(profiles) == len(runs)
+    for found, run in zip(profiles, runs, strict=True):
+        levels = run.levels["level"].to_numpy()
+        assert found["y"] == pytest.approx([(levels >= x - 1e-6).mean() for x in found["x"]], abs=1e-3)
 
 
 def test_the_rules_read_as_a_list(html: str) -> None:

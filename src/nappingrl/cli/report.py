@@ -27,6 +27,7 @@ from nappingrl.report.pass_rates import (
 )
 from nappingrl.report.runs import Run, read_runs
 from nappingrl.report.table import HEAD, Result, runs_table, summarise_runs
+from nappingrl.report.verdict import verdict
 from nappingrl.trials.spec import RunSpec
 
 
@@ -68,10 +69,12 @@ class Report:
         if self.json:
             by_run = {str(path): _plain(result) for path, result in zip(self.runs, results, strict=True)}
             content: dict[str, Any] = {"runs": by_run, "picture": str(out / PICTURE), "page": str(page)}
+            content["verdict"] = verdict(runs)
             if has_rates(runs):
                 content["rates"] = rates_json(measure_rates(runs), measure_gains(runs))
             print(json.dumps(content))
             return
+        print(verdict(runs))
         print_table(HEAD, runs_table(results))
         if has_rates(runs):
             _print_rates(runs)

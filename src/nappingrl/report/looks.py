@@ -14,7 +14,7 @@ SCRIPTED = "scripted agents"
 NOT_INSTALLED = ("#666666", "d")
 """Colour and marker of a method that is not registered: its package is no longer installed."""
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (6, 2, 1, 2)), (0, (1, 1.3)), (0, (8, 2, 1, 2, 1, 2)), (0, (3, 1)))
-_AGENT_DASHES = {"ppo": 0, "ppo-strong": 0, "dqn-rel": 0, "dqn": 1, "ppo-weak": 2}
+_AGENT_DASHES = {"ppo": 0, "ppo-strong": 0, "dqn-rel": 0, "dqn": 1, "ppo-weak": 2, "ppo-unnormalised": 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,8 @@ class Look:
     method_title: str = ""
     role: str = ""
     """Of the method: method, baseline, control or oracle."""
+    variant: str = ""
+    """The method's title, with the settings in which it differs from other runs; of a scripted agent its title."""
 
     @property
     def line(self) -> dict[str, Any]:
@@ -56,12 +58,13 @@ def looks(runs: Sequence[Run]) -> list[Look]:
         entry = scripted_entry(manifest)
         if entry is not None:
             title = entry.title + note
-            shown.append(Look(title, entry.colour, entry.marker, "-", title, method, title, manifest.role))
+            shown.append(Look(title, entry.colour, entry.marker, "-", title, method, title, manifest.role, title))
             continue
         method_title, colour, marker = method_look(method)
         label, agent_title = f"{_shown(agent)} {method_title}{note}", _shown(agent) + note
         dash = dashes[agent, differences]
-        shown.append(Look(label, colour, marker, dash, agent_title, method, method_title, manifest.role))
+        variant = method_title + note
+        shown.append(Look(label, colour, marker, dash, agent_title, method, method_title, manifest.role, variant))
     return shown
 
 

@@ -13,41 +13,20 @@ from nappingrl.errors import BadRunError, BadSpecError, MissingExtraError, check
 from nappingrl.report.figures import STATISTICS, default_statistic, draw_curves
 from nappingrl.report.looks import domain_title, method_look
 from nappingrl.report.page.curves import curve_data
-from nappingrl.report.page.html import resource, text
-from nappingrl.report.page.metrics import measure_runs, metrics_section
-from nappingrl.report.page.rules import TrialRules, find_rules, rules_section
-from nappingrl.report.page.summary import rerun_section, summary_section
+from nappingrl.report.page.metrics import measure_runs, metrics_part
+from nappingrl.report.page.rendering import render, resource
+from nappingrl.report.page.rules import TrialRules, find_rules, rules_part
+from nappingrl.report.page.summary import rerun_part, summary_part
+from nappingrl.report.page.trials import trials_table
 from nappingrl.report.runs import Run, check_one_domain, label_runs
 from nappingrl.report.table import Result, summarise_runs
+from nappingrl.report.verdict import verdict
 from nappingrl.trials.store import make_folder, write_output
 
 __all__ = ["PAGE", "PICTURE", "Content", "write_page", "write_report"]
 
 PAGE, PICTURE = "report.html", "curves.png"
 MAX_BYTES = 10_000_000
-
-_CONTROLS = """<form id="controls"><fieldset><legend>Curve</legend>
-<label><input type="radio" name="statistic" value="median"> median</label>
-<label><input type="radio" name="statistic" value="mean"> mean</label></fieldset>
-<fieldset id="choice"><legend>Trials</legend>
-<label>Split by <select id="split"></select></label>
-<label id="names" hidden>show <select id="name"></select></label>
-<label id="bins" hidden>show <input type="range" id="bin" min="0" step="1" value="0"></label>
-<output id="shown" for="split name bin" aria-live="polite"></output></fieldset></form>
-<figure><div id="plot" role="figure" aria-label="Return per episode of each run, before and after the novelty; the
-table below has the end of each curve in numbers"></div>
-<figcaption>Return per episode over the trials shown. Band: 95 % interval over trials, of the mean (Student's t;
-Wilson's where a return says passed or not) or of the median (order statistics, from 6 trials on). Where trials start
-at different episodes, only the common ones are shown. Episode 0 is the first after the novelty. Click a name
-to hide or show a run; of many runs the controls are hidden at first.
-</figcaption></figure>
-<div class="scroll" tabindex="0" role="region" aria-label="The trials shown"><table class="ends">
-<caption>The trials shown, in numbers</caption>
-<thead><tr><th scope="col">run</th><th scope="col">trials</th><th scope="col">last 10</th>
-<th scope="col">solved</th></tr></thead><tbody id="ends"></tbody></table></div>
-<noscript><p class="warning">The curves need JavaScript; curves.png beside this page shows them as a picture.</p>
-</noscript>"""
-
 
 CommandFor = Callable[[Mapping[str, Any], Path | None], str]
 """The shell command that repeats a run, given by its spec, into a folder."""
@@ -118,22 +97,32 @@ def _command_of(run: Run, command_for: CommandFor | None) -> str:
     return command_for(run.spec, run.path)
 
 
+SECTIONS = {
+    "Summary": "summary.html",
+    "Curves": "curves.html",
+    "Trials": "trials.html",
+    "Metrics": "metrics.html",
+    "Rules": "rules.html",
+    "How to rerun": "rerun.html",
+}
+"""The sections of a page, and their templates."""
+
+
 def write_page(path: Path, content: Content) -> Path:
     """Write the page: one HTML file that fetches nothing."""
     plotly, version = plotly_script()
-    data = curve_data(content.runs, content.statistic)
-    left_out = ", ".join(data["left_out"])
-    curves = _CONTROLS + (f"<p>Left out to keep the page small: split by {text(left_out)}.</p>" if left_out else "")
-    commands = [_command_of(run, content.command_for) for run in content.runs]
-    made_with = f"nappingrl {nappingrl.__version__} and plotly {version}"
-    sections = {
-        "Summary": summary_section(content.runs, content.results),
-        "Curves": curves,
-        "Metrics": metrics_section(content.runs, measure_runs(content.runs)),
-        "Rules": rules_section(content.rules, content.why_no_rules),
-        "How to rerun": rerun_section(content.runs, [*commands, content.command], made_with),
-    }
-    page = _assemble(_title(content.runs), sections, json.dumps(data, separators=(",", ":")), plotly)
+    runs = content.runs
+    data = curve_data(runs, content.statistic)
+    commands = [*(_command_of(run, content.command_for) for run in runs), content.command]
+    scripts = [plotly, resource("page.js")]
+    page = render(
+        "page.html",
+        title=_title(runs), verdict=[verdict(runs)], sections=SECTIONS, policy=_policy(scripts),
+        style=resource("page.css"), scripts=scripts, data=_inert(json.dumps(data, separators=(",", ":"))),
+        summary=summary_part(runs, content.results), left_out=", ".join(data["left_out"]), trials=trials_table(runs),
+        metrics=metrics_part(runs, measure_runs(runs)), rules=rules_part(content.rules, content.why_no_rules),
+        rerun=rerun_part(runs, commands, f"nappingrl {nappingrl.__version__} and plotly {version}"),
+    )  # fmt: skip
     if (size := len(page.encode())) >= MAX_BYTES:
         raise BadRunError(f"the page would have {size / 1e6:.1f} MB, allowed: {MAX_BYTES / 1e6:.0f}; give fewer runs")
     write_output(path, page.encode())
@@ -144,26 +133,10 @@ def _title(runs: Sequence[Run]) -> str:
     return f"{domain_title(runs[0].domain)}: " + ", ".join(dict.fromkeys(method_look(run.method)[0] for run in runs))
 
 
-def _assemble(title: str, sections: dict[str, str], data: str, plotly: str) -> str:
-    """The document. Its policy lets exactly our two scripts run and nothing be fetched."""
-    scripts = [plotly, resource("page.js")]
+def _policy(scripts: Sequence[str]) -> str:
+    """Lets exactly these scripts run and nothing be fetched."""
     hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
-    policy = f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'"
-    anchors = {name: name.lower().replace(" ", "-") for name in sections}
-    links = "".join(f"<a href='#{anchor}'>{text(name)}</a>" for name, anchor in anchors.items())
-    body = "".join(
-        f"<section id='{anchors[name]}'><h2>{text(name)}</h2>{part}</section>" for name, part in sections.items()
-    )
-    return (
-        f"<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>\n"
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        f"<meta name='viewport' content='width=device-width,initial-scale=1'><title>{text(title)} - nappingrl</title>\n"
-        f"<style>{resource('page.css')}</style></head>\n<body><header><h1>{text(title)}</h1>"
-        f"<nav aria-label='Sections'>{links}</nav></header>\n<main>{body}</main>\n"
-        f"<script type='application/json' id='data'>{_inert(data)}</script>\n"
-        + "".join(f"<script>{script}</script>\n" for script in scripts)
-        + "</body></html>\n"
-    )
+    return f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'"
 
 
 def _inert(data: str) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from nappingrl.report.aggregates import profile
 from nappingrl.report.figures.style import MOST_LINES
 from nappingrl.report.intervals import (
     Band,
@@ -21,7 +22,7 @@ from nappingrl.report.intervals import (
     rate_interval,
 )
 from nappingrl.report.looks import Look, looks
-from nappingrl.report.page.html import range_decimals
+from nappingrl.report.page.formats import range_decimals
 from nappingrl.report.runs import Run
 from nappingrl.report.summary import span_of
 from nappingrl.types import Floats
@@ -96,6 +97,7 @@ def curve_data(runs: Sequence[Run], statistic: str) -> dict[str, Any]:
         "range": list(return_range),
         "digits": digits,
         "runs": [_line(run, look, len(runs)) for run, look in zip(runs, looks(runs), strict=True)],
+        "profiles": [_profile(run, return_range, digits) for run in runs],
         "splits": splits,
         "left_out": left_out,
     }
@@ -111,6 +113,12 @@ def _line(run: Run, look: Look, n_runs: int) -> dict[str, Any]:
         "first": -run.tau,
         "hidden": n_runs > MOST_LINES and run.manifest.role == "control",
     }
+
+
+def _profile(run: Run, return_range: tuple[float, float], digits: int) -> dict[str, Any]:
+    """The performance profile of a run."""
+    returns, band = profile(run, return_range)
+    return {"x": _short(returns, digits), "y": _short(band.centre, 4), "band": _ends(band, 4)}
 
 
 def _group(run: Run, rows: NDArray[np.int64], digits: int) -> dict[str, Any] | None:

@@ -8,7 +8,7 @@ import numpy as np
 from nappingrl.errors import BadRunError
 from nappingrl.report.compute import Metric, Metrics, compute_metrics
 from nappingrl.report.intervals import mean_interval, rate_interval
-from nappingrl.report.page.html import decimals, items, number, span, table, text
+from nappingrl.report.page.formats import Cell, Table, decimals, number, span_words
 from nappingrl.report.runs import Run
 from nappingrl.report.summary import span_of
 
@@ -25,6 +25,7 @@ _BASE_SUM_0 = "the frozen agent has performance 0 in these episodes"
 class About:
     """What a reader should know about a metric."""
 
+    name: str
     words: str
     needs: tuple[str, ...] = ()
     """Other runs that it needs: frozen, random, oracle."""
@@ -37,57 +38,110 @@ class About:
 _FROZEN = ("frozen",)
 GROUPS: dict[str, dict[str, About]] = {
     "Detection": {
-        "fp": About("false alarms: episodes before the novelty with detection declared"),
-        "tp": About("episodes after the novelty with detection declared"),
-        "tn": About("episodes before the novelty without detection"),
-        "m1_first": About("of correctly detected trials: episodes until the first detection", (), _NOT_DETECTED),
-        "m1_count": About("of correctly detected trials: episodes without detection", (), _NOT_DETECTED),
-        "m2": About("share of trials detected without a false alarm", is_share=True),
-        "m21": About("share of trials with a false alarm", is_share=True),
-        "m22": About("share of episodes before the novelty without detection", (), _PRE),
-        "amoc_scaled": About("area under the AMOC curve, timeliness scaled to 1: does not see late detection"),
-        "amoc_unscaled": About("area under the AMOC curve, late detection costs"),
-        "is_early": About("share of trials whose first alarm precedes the novelty", is_share=True),
+        "fp": About("False alarms", "episodes before the novelty with detection declared"),
+        "tp": About("Alarms after the novelty", "episodes after the novelty with detection declared"),
+        "tn": About("Quiet episodes before it", "episodes before the novelty without detection"),
+        "m1_first": About(
+            "Delay", "of correctly detected trials: episodes until the first detection", (), _NOT_DETECTED
+        ),
+        "m1_count": About(
+            "Missed episodes", "of correctly detected trials: episodes without detection", (), _NOT_DETECTED
+        ),
+        "m2": About("Detected correctly", "share of trials detected without a false alarm", is_share=True),
+        "m21": About("Trials with a false alarm", "share of trials with a false alarm", is_share=True),
+        "m22": About("Quiet share", "share of episodes before the novelty without detection", (), _PRE),
+        "amoc_scaled": About(
+            "AMOC, scaled", "area under the AMOC curve, timeliness scaled to 1: does not see late detection"
+        ),
+        "amoc_unscaled": About("AMOC", "area under the AMOC curve, late detection costs"),
+        "is_early": About("Too early", "share of trials whose first alarm precedes the novelty", is_share=True),
     },
     "Reaction": {
-        "nrp": About("performance of the last m episodes over the frozen agent's before the novelty", _FROZEN,
-                     _BASE_AT_0),
-        "inrp": About("the same with the first m episodes after the novelty", _FROZEN, _BASE_AT_0),
-        "onrp": About("the same with all episodes after the novelty", _FROZEN, _BASE_AT_0),
-        "opti": About("share a / (a + b) of performance after the novelty, b that of the frozen agent; 0.5: no gain",
-                      _FROZEN),
-        "apti": About("the same over the last m episodes", _FROZEN),
-        "ipti": About("the same over the first m episodes after the novelty", _FROZEN),
-        "opti_ratio": About("a / b over all episodes after the novelty", _FROZEN, _BASE_SUM_0),
-        "apti_ratio": About("a / b over the last m episodes", _FROZEN, _BASE_SUM_0),
-        "ipti_ratio": About("a / b over the first m episodes after the novelty", _FROZEN, _BASE_SUM_0),
-        "nrm": About("share of trials whose mean stays within two deviations of that before the novelty", (), _PRE,
-                     is_share=True),
-        "nrm_baseline": About("the same of the frozen agent", _FROZEN, _PRE, is_share=True),
+        "nrp": About(
+            "Recovered at the end",
+            "performance of the last m episodes over the frozen agent's before the novelty",
+            _FROZEN,
+            _BASE_AT_0,
+        ),
+        "inrp": About(
+            "Recovered at first", "the same with the first m episodes after the novelty", _FROZEN, _BASE_AT_0
+        ),
+        "onrp": About("Recovered over all", "the same with all episodes after the novelty", _FROZEN, _BASE_AT_0),
+        "opti": About(
+            "Gain over all",
+            "share a / (a + b) of performance after the novelty, b that of the frozen agent; 0.5: no gain",
+            _FROZEN,
+        ),
+        "apti": About("Gain at the end", "the same over the last m episodes", _FROZEN),
+        "ipti": About("Gain at first", "the same over the first m episodes after the novelty", _FROZEN),
+        "opti_ratio": About("Ratio over all", "a / b over all episodes after the novelty", _FROZEN, _BASE_SUM_0),
+        "apti_ratio": About("Ratio at the end", "a / b over the last m episodes", _FROZEN, _BASE_SUM_0),
+        "ipti_ratio": About(
+            "Ratio at first", "a / b over the first m episodes after the novelty", _FROZEN, _BASE_SUM_0
+        ),
+        "nrm": About(
+            "Unharmed",
+            "share of trials whose mean stays within two deviations of that before the novelty",
+            (),
+            _PRE,
+            is_share=True,
+        ),
+        "nrm_baseline": About("Unharmed when frozen", "the same of the frozen agent", _FROZEN, _PRE, is_share=True),
     },
     "Adaptation": {
-        "resilience_drop": About("the frozen agent's best episode before the novelty minus its mean after it", _FROZEN,
-                                 _PRE),
-        "resilience_vs_random": About("the frozen agent's mean after the novelty minus that of random actions",
-                                      ("frozen", "random")),
-        "asymptotic_performance": About("performance of the last m episodes"),
-        "one_shot_performance": About("performance in the second episode after the novelty", (),
-                                      "only one episode follows the novelty"),
-        "adaptive_efficiency": About("environment steps until the curve stays near its final level", (),
-                                     "no trial ends near its final level"),
-        "oracle_regret": About("mean performance after the novelty that the oracle has and the run lacks",
-                               ("oracle",)),
+        "resilience_drop": About(
+            "Drop when frozen",
+            "the frozen agent's best episode before the novelty minus its mean after it",
+            _FROZEN,
+            _PRE,
+        ),
+        "resilience_vs_random": About(
+            "Frozen over random",
+            "the frozen agent's mean after the novelty minus that of random actions",
+            ("frozen", "random"),
+        ),
+        "asymptotic_performance": About("Final performance", "performance of the last m episodes"),
+        "one_shot_performance": About(
+            "Second episode",
+            "performance in the second episode after the novelty",
+            (),
+            "only one episode follows the novelty",
+        ),
+        "adaptive_efficiency": About(
+            "Steps to adapt",
+            "environment steps until the curve stays near its final level",
+            (),
+            "no trial ends near its final level",
+        ),
+        "oracle_regret": About(
+            "Regret to the oracle",
+            "mean performance after the novelty that the oracle has and the run lacks",
+            ("oracle",),
+        ),
     },
     "The paper's own": {
-        "last10_return": About("return of the last ten episodes"),
-        "last10_won": About("share of the last ten episodes won", (), "the domain does not say when an episode is won"),
-        "failed": About("share of trials with all episodes after the novelty at the minimum return", (),
-                        "the domain has no minimum return", is_share=True),
-        "failed_removed": About("of the trials that the frozen agent fails: the share that this run does not", _FROZEN,
-                                "the frozen agent fails no trial", is_share=True),
+        "last10_return": About("Last ten returns", "return of the last ten episodes"),
+        "last10_won": About(
+            "Last ten won", "share of the last ten episodes won", (), "the domain does not say when an episode is won"
+        ),
+        "failed": About(
+            "Failed trials",
+            "share of trials with all episodes after the novelty at the minimum return",
+            (),
+            "the domain has no minimum return",
+            is_share=True,
+        ),
+        "failed_removed": About(
+            "Failures cured",
+            "of the trials that the frozen agent fails: the share that this run does not",
+            _FROZEN,
+            "the frozen agent fails no trial",
+            is_share=True,
+        ),
     },
-}  # fmt: skip
+}
 FAILED_CUT = About(
+    "Failures cut",
     "1 - failed trials / failed trials of the frozen agent", _FROZEN, "the frozen agent fails no trial"
 )  # fmt: skip
 
@@ -138,58 +192,59 @@ def _beside(run: Run, runs: Sequence[Run], method: str, lacking: dict[str, str])
     return None
 
 
-def metrics_section(runs: Sequence[Run], measured: list[Measured]) -> str:
+@dataclass(frozen=True, slots=True)
+class MetricsPart:
     """The tables, the reasons for every n/a, and notes on how they were computed."""
+
+    groups: list[Table]
+    reasons: list[str]
+    notes: list[str]
+
+
+def metrics_part(runs: Sequence[Run], measured: list[Measured]) -> MetricsPart:
+    """The metrics of these runs for a page."""
     reasons: list[str] = []
-    parts = []
+    groups = []
     for title, group in GROUPS.items():
         lines = [_line(name, about, measured, reasons) for name, about in group.items()]
         if title == "The paper's own":
             lines.append(_cut_line(measured, reasons))
-        head = ["metric", "better", *(text(run.label) for run in runs)]
-        parts.append(table(title, head, lines, "metrics"))
+        groups.append(Table(title, ("metric", "better", *(run.label for run in runs)), lines, "metrics"))
     notes = dict.fromkeys(note for entry in measured for note in entry.metrics.notes)
-    footnotes = "".join(f"<li id='na-{i}'>{text(reason)}</li>" for i, reason in enumerate(reasons, 1))
-    why = f"<h3>Not available (n/a)</h3><ol class='notes'>{footnotes}</ol>" if reasons else ""
-    return (
-        "<p>Means over the trials for which a metric is defined, with their 95 % intervals over trials "
-        "(Student's t; Wilson's for shares of trials).</p>"
-        f"{''.join(parts)}{why}<h3>How they are computed</h3>{items(notes, 'notes')}"
-    )
+    return MetricsPart(groups, reasons, list(notes))
 
 
-def _line(name: str, about: About, measured: list[Measured], reasons: list[str]) -> list[str]:
+def _line(name: str, about: About, measured: list[Measured], reasons: list[str]) -> list[Cell | str]:
     metrics = [one.metrics.by_name[name] for one in measured]
     cells = [_cell(m, about, one.lacking, reasons) for m, one in zip(metrics, measured, strict=True)]
-    return [_name(name, about), text(metrics[0].better), *cells]
+    return [_name(name, about), metrics[0].better, *cells]
 
 
-def _cut_line(measured: list[Measured], reasons: list[str]) -> list[str]:
+def _cut_line(measured: list[Measured], reasons: list[str]) -> list[Cell | str]:
     cells = []
     for one in measured:
         cut = one.metrics.failed_cut
-        cells.append(_absent(FAILED_CUT, one.lacking, reasons) if cut is None else f"{cut:.3f} <small>of all</small>")
+        cells.append(_absent(FAILED_CUT, one.lacking, reasons) if cut is None else Cell(f"{cut:.3f}", ("of all",)))
     return [_name("failed_cut", FAILED_CUT), "higher", *cells]
 
 
-def _name(name: str, about: About) -> str:
-    return f"<code>{text(name)}</code><small>{text(about.words)}</small>"
+def _name(name: str, about: About) -> Cell:
+    return Cell(about.name, (about.words,), name)
 
 
-def _cell(metric: Metric, about: About, lacking: dict[str, str], reasons: list[str]) -> str:
+def _cell(metric: Metric, about: About, lacking: dict[str, str], reasons: list[str]) -> Cell:
     values, n = metric.defined, len(metric.per_trial)
     if metric.value is None:
         return _absent(about, lacking, reasons)
     is_share = about.is_share and bool(np.isin(values, (0.0, 1.0)).all())
     interval = rate_interval(values) if is_share else mean_interval(values)
     digits = decimals(metric.value, *((interval.low, interval.high) if interval else ()))
-    some = f"<small>of {len(values)} of {n} trials</small>" if len(values) < n else ""
-    return f"{number(metric.value, digits)} {span(interval, digits, len(values))}{some}"
+    some = (f"of {len(values)} of {n} trials",) if len(values) < n else ()
+    return Cell(number(metric.value, digits), (span_words(interval, digits, len(values)), *some))
 
 
-def _absent(about: About, lacking: dict[str, str], reasons: list[str]) -> str:
+def _absent(about: About, lacking: dict[str, str], reasons: list[str]) -> Cell:
     reason = next((lacking[method] for method in about.needs if method in lacking), about.undefined)
     if reason not in reasons:
         reasons.append(reason)
-    number = reasons.index(reason) + 1
-    return f"<a class='na' href='#na-{number}' title='{text(reason)}'>n/a<sup>{number}</sup></a>"
+    return Cell("n/a", footnote=reasons.index(reason) + 1)

@@ -8,6 +8,16 @@
   const element = (tag, text) => Object.assign(document.createElement(tag), { textContent: text });
   const [low, high] = data.range;
   const margin = 0.04 * (high - low);
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  // The colour of a run; on a dark page dark colours become lighter.
+  function inked(run) {
+    const [red, green, blue] = [1, 3, 5].map((i) => parseInt(run.colour.slice(i, i + 2), 16));
+    if (!dark.matches || 0.21 * red + 0.72 * green + 0.07 * blue > 90) return run.colour;
+    const lighter = (value) => Math.round(value + 0.6 * (255 - value)).toString(16).padStart(2, "0");
+    return `#${lighter(red)}${lighter(green)}${lighter(blue)}`;
+  }
+  const narrow = () => window.innerWidth < 640;
   const state = { statistic: data.statistic, split: 0, group: 0 };
 
   const split = () => data.splits[state.split];
@@ -21,32 +31,59 @@
       const band = found && found[state.statistic + "_band"];
       const line = {
         x, y, name: plain(run.name), legendgroup: String(i), mode: "lines+markers", visible: run.hidden ? "legendonly" : true,
-        marker: { symbol: run.symbol, size: 8, color: "#fff", line: { color: run.colour, width: 1.5 }, maxdisplayed: 12 },
-        line: { color: run.colour, dash: run.dash, width: 2 },
+        marker: { symbol: run.symbol, size: 8, color: colour("paper"), line: { color: inked(run), width: 1.5 }, maxdisplayed: 12 },
+        line: { color: inked(run), dash: run.dash, width: 2 },
         customdata: band ? x.map((_, k) => ` (${band[0][k]} to ${band[1][k]})`) : x.map(() => ""),
         hovertemplate: "%{y}%{customdata}",
       };
       const area = {
         x: band ? [...x, ...[...x].reverse()] : [], y: band ? [...band[1], ...[...band[0]].reverse()] : [],
         legendgroup: String(i), visible: run.hidden ? "legendonly" : true, showlegend: false, hoverinfo: "skip", mode: "lines", fill: "toself",
-        fillcolor: run.colour + "26", line: { width: 0, color: run.colour },
+        fillcolor: inked(run) + "26", line: { width: 0, color: inked(run) },
       };
       return [area, line];
     });
   }
 
-  const layout = () => ({
-    font: { family: "system-ui, sans-serif", size: 14, color: "#1a1a1a" },
-    margin: { l: 64, r: 16, t: 28, b: 80 },
-    paper_bgcolor: "#fff", plot_bgcolor: "#fff", hovermode: "x unified",
+  // The look of both plots, in the colours of the page.
+  const look = (x, y) => ({
+    font: { family: "system-ui, sans-serif", size: narrow() ? 12 : 14, color: colour("ink") },
+    margin: narrow() ? { l: 48, r: 8, t: 28, b: 60 } : { l: 64, r: 16, t: 28, b: 80 },
+    paper_bgcolor: colour("paper"), plot_bgcolor: colour("paper"), hovermode: narrow() ? "closest" : "x unified",
+    hoverlabel: { bgcolor: colour("paper"), font: { color: colour("ink") } },
     legend: { orientation: "h", x: 0, y: -0.15, yanchor: "top" },
-    xaxis: { title: { text: "episode", standoff: 8 }, zeroline: false, gridcolor: "#eee", hoverformat: "d" },
-    yaxis: { title: { text: `return, ${state.statistic} over trials` }, zeroline: false, gridcolor: "#e4e4e4",
-      range: [low - margin, high + margin] },
-    shapes: [{ type: "line", x0: -0.5, x1: -0.5, y0: 0, y1: 1, yref: "paper", line: { color: "#555", width: 1.5 } }],
-    annotations: [{ text: "novelty", x: -0.5, y: 1, yref: "paper", yanchor: "bottom", showarrow: false }],
+    xaxis: { zeroline: false, gridcolor: colour("grid"), ...x }, yaxis: { zeroline: false, gridcolor: colour("grid"), ...y },
     uirevision: "keep",
   });
+
+  const layout = () => ({
+    ...look({ title: { text: "episode", standoff: 8 }, hoverformat: "d" },
+      { title: { text: `return, ${state.statistic} over trials` }, range: [low - margin, high + margin] }),
+    shapes: [{ type: "line", x0: -0.5, x1: -0.5, y0: 0, y1: 1, yref: "paper", line: { color: colour("soft"), width: 1.5 } }],
+    annotations: [{ text: "novelty", x: -0.5, y: 1, yref: "paper", yanchor: "bottom", showarrow: false }],
+  });
+
+  const settings = { responsive: true, displaylogo: false, plotlyServerURL: "", modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]] };
+
+  function showProfiles() {
+    const lines = data.profiles.flatMap((found, i) => {
+      const run = data.runs[i];
+      const line = {
+        x: found.x, y: found.y, name: plain(run.name), legendgroup: String(i), mode: "lines", visible: run.hidden ? "legendonly" : true,
+        line: { color: inked(run), dash: run.dash, width: 2 }, hovertemplate: "%{y:.0%}",
+      };
+      const area = {
+        x: found.band ? [...found.x, ...[...found.x].reverse()] : [],
+        y: found.band ? [...found.band[1], ...[...found.band[0]].reverse()] : [],
+        legendgroup: String(i), visible: run.hidden ? "legendonly" : true, showlegend: false, hoverinfo: "skip", mode: "lines",
+        fill: "toself", fillcolor: inked(run) + "26", line: { width: 0, color: inked(run) },
+      };
+      return [area, line];
+    });
+    const axes = look({ title: { text: "mean return of the last ten episodes, at least", standoff: 8 } },
+      { title: { text: "share of trials" }, range: [-0.03, 1.03], tickformat: ".0%" });
+    return Plotly.react("profiles", lines, axes, settings);
+  }
 
   const number = (value) => value.toFixed(Math.min(data.digits, 2)).replace(/^-(0\.?0*)$/, "$1");
   const share = (value) => `${Math.round(100 * value)}%`;
@@ -67,7 +104,7 @@
       head.scope = "row";
       const key = element("span", "");
       key.className = "key";
-      key.style.borderTopColor = run.colour;
+      key.style.borderTopColor = inked(run);
       key.style.borderTopStyle = run.dash === "solid" ? "solid" : "dashed";
       head.append(key, run.name);
       const found = group().runs[i];
@@ -94,9 +131,7 @@
     at("shown").textContent = words();
     at("bin").setAttribute("aria-valuetext", words());
     showEnds();
-    return Plotly.react("plot", traces(), layout(), {
-      responsive: true, displaylogo: false, plotlyServerURL: "", modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]],
-    });
+    return Plotly.react("plot", traces(), layout(), settings);
   }
 
   function chooseSplit(index) {
@@ -127,9 +162,14 @@
     choose();
   }
 
-  at("plot").style.height = `${27 + 2 * Math.ceil(data.runs.length / 3)}rem`; // the legend has room of its own
+  for (const id of ["plot", "profiles"]) {
+    const columns = narrow() ? 1 : 3;
+    at(id).style.height = `${(narrow() ? 22 : 27) + 2 * Math.ceil(data.runs.length / columns)}rem`; // room for the legend
+  }
+  dark.addEventListener("change", () => { show(); showProfiles(); });
   at("controls").addEventListener("submit", (event) => event.preventDefault());
   chooseSplit(0);
   at("split").value = "0";
   show();
+  showProfiles();
 })();

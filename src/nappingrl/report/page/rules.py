@@ -12,7 +12,7 @@ from nappingrl.errors import BadRunError, BadSpecError, NappingError
 from nappingrl.explain import ReadableRule, explained
 from nappingrl.files import UnusableFileError, read_arrays, read_file
 from nappingrl.registry import methods
-from nappingrl.report.page.html import items, table, text
+from nappingrl.report.page.formats import Cell, Table
 from nappingrl.report.runs import Run
 
 MAX_RULES = 40
@@ -139,50 +139,51 @@ def read_table(path: Path) -> dict[str, NDArray[Any]]:
     return content
 
 
-def rules_section(shown: Sequence[TrialRules], why: Sequence[str]) -> str:
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The rules of one trial as the page shows them."""
+
+    run: str
+    trial: str
+    origin: str
+    description: str
+    table: Table
+    explained: str
+    more: int
+    """Rules that are not shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class RulesPart:
     """The rules of each trial, one at a time where the script runs; and why methods show none."""
-    if not shown:
-        return f"<p>No rules: {text('; '.join(why))}.</p>"
-    also = f"<h3>Not shown</h3>{items(why, 'notes')}" if why else ""
-    options = "".join(
-        f"<option value='trial-{i}'>{text(entry.run)}: {text(entry.trial)}</option>" for i, entry in enumerate(shown)
-    )
-    choice = f"<p><label>Trial <select id='trial'>{options}</select></label></p>" if len(shown) > 1 else ""
-    return (
-        "<p>A decision tree summarises the principles of a trial, so no two lines are about the same situation. Each "
-        "states what the trained agent wants there, what is done now, its share of all visits, and in how many of its "
-        "visits exactly this is done. The score is the best one observed there, averaged over visits.</p>"
-        + choice
-        + "".join(_article(i, entry) for i, entry in enumerate(shown))
-        + also
-    )
+
+    shown: list[Shown]
+    why: list[str]
 
 
-def _article(number: int, entry: TrialRules) -> str:
-    shown = entry.rules[:MAX_RULES]
-    lines = [
-        [text(rule.situation), text(rule.wanted or "several"), _now(rule), f"{rule.visits:,}", f"{rule.coverage:.0%}",
+def rules_part(found: Sequence[TrialRules], why: Sequence[str]) -> RulesPart:
+    """The rules of these trials for a page."""
+    return RulesPart([_shown(entry) for entry in found], list(why))
+
+
+def _shown(entry: TrialRules) -> Shown:
+    rules = entry.rules[:MAX_RULES]
+    rows: list[list[Cell | str]] = [
+        [rule.situation, rule.wanted or "several", _now(rule), f"{rule.visits:,}", f"{rule.coverage:.0%}",
          f"{rule.purity:.0%}", f"{rule.regions:,}", f"{rule.score:.2g}"]
-        for rule in shown
+        for rule in rules
     ]  # fmt: skip
     head = ("in this situation", "the agent wants", "now", "visits", "share", "as said", "regions", "score")
-    more = len(entry.rules) - len(shown)
-    words = f"<p>In words: {text(entry.description)}</p>" if entry.description else ""
-    words += (
-        f"<p>These rules describe {explained(shown):.0%} of what the principles do, by visits.</p>" if shown else ""
-    )
-    listed = table(f"Rules of trial {entry.trial}", head, lines, "rules") if lines else "<p>It has no principles.</p>"
-    return (
-        f"<article class='trial' id='trial-{number}'><h3>{text(entry.run)}, trial <code>{text(entry.trial)}</code></h3>"
-        f"<p>{text(entry.origin)}.</p>{words}{listed}"
-        + (f"<p>And {more} more, less visited: <code>napping replay</code> prints them.</p>" if more else "")
-        + "</article>"
-    )
+    return Shown(
+        entry.run, entry.trial, entry.origin, entry.description,
+        Table(f"Rules of trial {entry.trial}", head, rows, "rules"),
+        f"{explained(rules):.0%}" if rules else "", len(entry.rules) - len(rules),
+    )  # fmt: skip
 
 
-def _now(rule: ReadableRule) -> str:
+def _now(rule: ReadableRule) -> Cell:
     if rule.now == (rule.wanted,):
-        return f"still {text(rule.wanted)}"
+        return Cell(f"still {rule.wanted}")
     if len(rule.now) == 1:
-        return f"<strong>do {text(rule.now[0])}</strong>"
-    return f"still trying {text(' or '.join(rule.now))}"
+        return Cell(f"do {rule.now[0]}", is_best=True)
+    return Cell(f"still trying {' or '.join(rule.now)}")

@@ -22,7 +22,8 @@ from nappingrl.errors import BadAgentError, BadSpecError, UnknownNameError
 from nappingrl.files import write_whole
 
 SHIPPED = [("cartpole", "dqn"), ("cartpole", "ppo"), ("crossroad", "dqn"), ("crossroad", "ppo")]
-SHIPPED += [("mountaincar", "dqn"), ("mountaincar", "ppo-strong"), ("mountaincar", "ppo-weak")]
+SHIPPED += [("crossroad", "sb3-dqn"), ("crossroad", "sb3-ppo")]
+SHIPPED += [("mountaincar", name) for name in ("dqn", "ppo-strong", "ppo-unnormalised", "ppo-weak")]
 ENVS = [("Acrobot-v1", "dqn"), ("MountainCarContinuous-v0", "sac"), ("Pendulum-v1", "sac")]
 CONVERTED = [("cartpole", "zoo-dqn"), ("cartpole", "zoo-ppo")]
 BIRDS = [("angrybirds", "dqn"), ("angrybirds", "dqn-rel")]
@@ -32,8 +33,8 @@ FOLDER = Path(zoo.__file__).parent
 def test_names() -> None:
     """The names, by domain and all together; mistakes get a hint."""
     assert agents.zoo_names("cartpole") == ["dqn", "ppo", "zoo-dqn", "zoo-ppo"]
-    assert agents.zoo_names("crossroad") == ["dqn", "ppo"]
-    assert agents.zoo_names("mountaincar") == ["dqn", "ppo-strong", "ppo-weak"]
+    assert agents.zoo_names("crossroad") == ["dqn", "ppo", "sb3-dqn", "sb3-ppo"]
+    assert agents.zoo_names("mountaincar") == ["dqn", "ppo-strong", "ppo-unnormalised", "ppo-weak"]
     assert agents.zoo_names("Acrobot-v1") == ["dqn"]
     trained, converted = ([f"{d}-{name}" for d, name in group] for group in (ENVS + BIRDS + SHIPPED, CONVERTED))
     assert agents.zoo_names() == sorted(trained + converted)
@@ -112,15 +113,15 @@ def test_strength() -> None:
     assert means["cartpole", "ppo"]["min"] == means["cartpole", "dqn"]["min"] == 200
     assert -105 < means["mountaincar", "dqn"]["mean"] < -80
     assert -120 < means["mountaincar", "ppo-strong"]["mean"] < -80
-    assert means["mountaincar", "ppo-weak"]["max"] == -500
+    assert means["mountaincar", "ppo-weak"]["max"] == means["mountaincar", "ppo-unnormalised"]["max"] == -500
     for key, least in (("Acrobot-v1", -100), ("Pendulum-v1", -200), ("MountainCarContinuous-v0", 90)):
         assert next(agents.card(*found)["pre_novelty_return"]["mean"] for found in ENVS if found[0] == key) >= least
     assert means["crossroad", "dqn"]["min"] == means["crossroad", "ppo"]["min"] == 1
 
 
-def test_weak_is_strong_without_its_normaliser() -> None:
+def test_strong_without_its_normaliser() -> None:
     """Same weights, other eyes; easier worlds are within its reach."""
-    strong, weak = agents.load("ppo-strong", "mountaincar"), agents.load("ppo-weak", "mountaincar")
+    strong, weak = agents.load("ppo-strong", "mountaincar"), agents.load("ppo-unnormalised", "mountaincar")
     assert strong.weights().keys() == weak.weights().keys()
     assert agents.load("ppo-strong", "mountaincar", normaliser=None).sha256 == weak.sha256 != strong.sha256
     env = gymnasium.make("nappingrl/MountainCar-v0")
@@ -163,7 +164,7 @@ def test_weights_fit_sb3(domain: str, name: str, parity: Any) -> None:
     observations = np.stack([env.observation_space.sample() for _ in range(100)])
     observations = np.clip(observations, -2, 2)
     fed = observations if agent.normaliser is None else agent.normaliser(observations)
-    parity(agent, model, observations, fed, varied=name != "ppo-weak")
+    parity(agent, model, observations, fed, varied=name != "ppo-unnormalised")
 
 
 def test_no_torch() -> None:
@@ -234,7 +235,9 @@ def test_damage_is_noticed(tmp_path: Path) -> None:
         zoo.load("ppo", "cartpole", folder=tmp_path)
 
 
-@pytest.mark.parametrize(("domain", "name"), [("cartpole", "ppo"), ("cartpole", "dqn"), ("mountaincar", "ppo-weak")])
+@pytest.mark.parametrize(
+    ("domain", "name"), [("cartpole", "ppo"), ("cartpole", "dqn"), ("mountaincar", "ppo-unnormalised")]
+)
 def test_training(domain: str, name: str, tmp_path: Path) -> None:
     """A short training gives an agent with a card, the same one again from the same seed."""
     seen: list[tuple[int, int]] = []

@@ -84,7 +84,7 @@ def test_every_novelty_of_crossroad_is_seen_in_its_first_episode(agent: str) -> 
 def test_an_agent_that_swings_forever_in_the_same_valley_is_no_novelty() -> None:
     """Episodes of 500 steps, each a little wider or narrower than those before."""
     rows = nappingrl.run(
-        "mountaincar", "ppo-weak", "frozen", novelty="none", detector="residual", trials=12, seed=6
+        "mountaincar", "ppo-unnormalised", "frozen", novelty="none", detector="residual", trials=12, seed=6
     ).rows
     assert rows["detected_step"].null_count() == rows.height
 

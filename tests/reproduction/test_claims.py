@@ -208,8 +208,8 @@ def test_easier_worlds() -> None:
 
 def test_crossroad_leads_are_judged_per_novelty() -> None:
     names = ["new-speeds"] * 3 + ["shift-speeds"] * 3 + ["super-slow"] * 3
-    dqn = flat("crossroad", "dqn", "napping", 1, 0.8, 1, -1, -0.8, -1, -1, -1, -0.8, novelties=names)
-    ppo = flat("crossroad", "ppo", "napping", -1, -1, -1, 1, 1, 1, 0.8, 1, 1, novelties=names)
+    dqn = flat("crossroad", "sb3-dqn", "napping", 1, 0.8, 1, -1, -0.8, -1, -1, -1, -0.8, novelties=names)
+    ppo = flat("crossroad", "sb3-ppo", "napping", -1, -1, -1, 1, 1, 1, 0.8, 1, 1, novelties=names)
     assert status("DQN is better on New Speeds", dqn, ppo) == HOLDS
     assert status("PPO is much better on Shift Speeds and Super Slow", dqn, ppo) == HOLDS
     assert status("DQN ends slightly higher", dqn, ppo) == UNDECIDED
@@ -217,11 +217,11 @@ def test_crossroad_leads_are_judged_per_novelty() -> None:
 
 
 def test_crossroad_levels() -> None:
-    runs = [flat("crossroad", a, m, -1, -0.8, -1) for a in ("dqn", "ppo") for m in ("frozen", "online", "finetune")]
+    runs = [flat("crossroad", a, m, -1, -0.8, -1) for a in ("sb3-dqn", "sb3-ppo") for m in ("frozen", "online", "finetune")]
     assert status("frozen, Online and FineTune fail", *runs) == HOLDS
-    half = [flat("crossroad", agent, "napping", *spread(0.05, width=0.2)) for agent in ("dqn", "ppo")]
+    half = [flat("crossroad", agent, "napping", *spread(0.05, width=0.2)) for agent in ("sb3-dqn", "sb3-ppo")]
     assert status("about 0 mean reward", *half) == HOLDS
-    full = [flat("crossroad", agent, "napping", *spread(0.8, width=0.2)) for agent in ("dqn", "ppo")]
+    full = [flat("crossroad", agent, "napping", *spread(0.8, width=0.2)) for agent in ("sb3-dqn", "sb3-ppo")]
     assert status("about 0 mean reward", *full) == FAILS
-    robust = flat("crossroad", "ppo", "frozen", -0.2, -0.1, -0.3)
+    robust = flat("crossroad", "sb3-ppo", "frozen", -0.2, -0.1, -0.3)
     assert status("PPO is more robust when frozen", runs[0], robust) == HOLDS

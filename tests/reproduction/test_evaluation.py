@@ -203,8 +203,8 @@ def test_the_runs_of_the_paper(tmp_path: Path) -> None:
     paper |= {"controller", "replay-success", "napping-no-memory", "random"}
     agents_of = {
         "cartpole": {"ppo", "dqn", "zoo-ppo", "zoo-dqn"},
-        "mountaincar": {"dqn", "ppo-strong", "ppo-weak"},
-        "crossroad": {"ppo", "dqn"},
+        "mountaincar": {"dqn", "ppo-strong", "ppo-unnormalised", "ppo-weak"},
+        "crossroad": {"ppo", "dqn", "sb3-ppo", "sb3-dqn"},
     }
     found = {(stage.spec.domain, stage.spec.agent, stage.method) for stage in stages}
     assert found == {(d, a, m) for d, names in agents_of.items() for a in names for m in paper}

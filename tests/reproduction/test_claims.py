@@ -217,7 +217,9 @@ def test_crossroad_leads_are_judged_per_novelty() -> None:
 
 
 def test_crossroad_levels() -> None:
-    runs = [flat("crossroad", a, m, -1, -0.8, -1) for a in ("sb3-dqn", "sb3-ppo") for m in ("frozen", "online", "finetune")]
+    runs = [
+        flat("crossroad", a, m, -1, -0.8, -1) for a in ("sb3-dqn", "sb3-ppo") for m in ("frozen", "online", "finetune")
+    ]
     assert status("frozen, Online and FineTune fail", *runs) == HOLDS
     half = [flat("crossroad", agent, "napping", *spread(0.05, width=0.2)) for agent in ("sb3-dqn", "sb3-ppo")]
     assert status("about 0 mean reward", *half) == HOLDS

@@ -20,10 +20,11 @@ class Figure:
 
     name: Positional[str]
     """Name of the figure.
-    Runs of any one domain: overall, by-parameter, by-novelty, regions-over-time, detection-delay.
+    Runs of any one domain: overall, profiles, by-parameter, by-value, by-novelty, by-agent, regions-over-time,
+    detection-delay.
     Runs of MountainCar: mountaincar-map. Runs of Angry Birds: angrybirds-agents, angrybirds-asymptotic.
     One run and --trial: embedding-map.
-    No runs: domains, method."""
+    No runs: domains, architecture, method."""
     runs: Positional[tuple[Path, ...]] = ()
     """Folders of runs."""
     out: Path | None = None

@@ -9,13 +9,14 @@ from typing import Any
 
 from nappingrl.report import figures
 from nappingrl.report.figures.embedding_map import draw_replayed_map, first_with_regions
+from nappingrl.report.figures.groups import MAX_COLUMNS
 from nappingrl.report.figures.values import drawn_parameters
 from nappingrl.report.page import write_report
 from nappingrl.report.page.rules import why_no_rules
 from nappingrl.report.pass_rates import has_rates, measure_gains, measure_rates, rates_json, rates_markdown
 from nappingrl.report.runs import Run
 from nappingrl.reproduction import claims
-from nappingrl.reproduction.columns import COLUMNS
+from nappingrl.reproduction.columns import COLUMNS, OURS, column_of
 from nappingrl.reproduction.evaluation import PAPER, PaperSetup
 from nappingrl.reproduction.judging import FAILS, HOLDS, NOT_JUDGED, UNDECIDED, judge
 from nappingrl.reproduction.times import read_times
@@ -34,7 +35,8 @@ def write_outputs(runs: Sequence[Run], out: Path, command_for: CommandFor | None
 def draw_figures(runs: Sequence[Run], out: Path) -> list[Path]:
     """Draw every figure that the runs allow, as <domain>-<figure>.png."""
     make_folder(out)
-    files = [figures.draw_domains(out / "domains.png"), figures.draw_figure("method", [], out / "method.png")]
+    files = [figures.draw_domains(out / "domains.png")]
+    files += [figures.draw_figure(name, [], out / f"{name}.png") for name in ("architecture", "method")]
     for domain, members in _by_domain(runs).items():
         statistic = PAPER.get(domain, PaperSetup()).statistic
         for name, chosen in _choose_figures(domain, members):
@@ -55,10 +57,13 @@ def _choose_figures(domain: str, runs: Sequence[Run]) -> Iterator[tuple[str, lis
     frozen = [run for run in runs if run.method == "frozen"]
     adapting = [run for run in runs if run.manifest.role == "method"]
     yield "overall", [run for run in runs if run.manifest.role in ("method", "baseline")]
+    yield "profiles", [run for run in runs if run.manifest.role != "control"]
     if len({novelty for run in runs for novelty in run.novelties}) > 1:
         yield "by-novelty", frozen + adapting
+        yield "by-agent", [run for run in adapting if column_of(run.spec) == OURS]
     elif drawn_parameters(runs):
         yield "by-parameter", frozen + adapting
+        yield "by-value", [run for run in adapting if column_of(run.spec) == OURS][:MAX_COLUMNS]
     for figure in figures.FIGURES.values():
         if figure.needs == domain:
             yield figure.name, frozen + adapting

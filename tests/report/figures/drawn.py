@@ -26,6 +26,16 @@ def returns_of(rows: pl.DataFrame) -> Any:
     return rows["return"].to_numpy().reshape(-1, PRE + POST)
 
 
+def repeated(run: Run, times: int = 3) -> Run:
+    """The same trials several times: enough of them for bands."""
+    step = int(run.rows["number"].to_numpy().max()) + 1
+    parts = [
+        run.rows.with_columns(pl.col("trial") + f"-{i}", (pl.col("number") + i * step).cast(run.rows["number"].dtype))
+        for i in range(times)
+    ]
+    return replace(run, rows=pl.concat(parts))
+
+
 def texts(canvas: Any) -> list[str]:
     return [text.get_text() for text in canvas.findobj(Text) if text.get_visible() and text.get_text()]
 

@@ -22,6 +22,7 @@ from report.figures.drawn import (
     check_layout,
     line,
     many,
+    repeated,
     returns_of,
     texts,
 )
@@ -41,7 +42,8 @@ def test_overall_shows_the_statistic_over_trials(
         assert x.tolist() == list(range(-PRE, POST))
         np.testing.assert_allclose(y, reduce(returns_of(run.rows), axis=0))
     assert statistic in axes.get_ylabel()
-    assert "95 % interval" in axes.get_ylabel()
+    assert "without interval" in axes.get_ylabel(), "too few trials for bands"
+    assert not axes.collections
     n_trials = runs[domain][0].rows["trial"].n_unique()
     assert f"{n_trials} trials" in axes.get_ylabel()
     agent = make_agent(domain).name
@@ -52,13 +54,23 @@ def test_overall_shows_the_statistic_over_trials(
 
 
 def test_overall_bands_are_the_intervals(runs: Runs) -> None:
-    axes = FIGURES["overall"].plot(runs["cartpole"][:1]).axes[0]
-    returns = returns_of(runs["cartpole"][0].rows)
+    run = repeated(runs["cartpole"][0])
+    axes = FIGURES["overall"].plot([run]).axes[0]
+    assert "95 % interval" in axes.get_ylabel()
+    returns = returns_of(run.rows)
     post = axes.collections[1].get_paths()[0].vertices
     for episode in range(POST):
         ends = stats.quantile_test(returns[:, PRE + episode], p=0.5).confidence_interval(0.95)
         here = post[post[:, 0] == episode][:, 1]
         assert (here.min(), here.max()) == pytest.approx((ends.low, ends.high))
+
+
+def test_of_several_runs_only_methods_have_bands(runs: Runs) -> None:
+    shown = [repeated(run) for run in many(runs["cartpole"], agents=2)]
+    axes = FIGURES["overall"].plot(shown).axes[0]
+    methods = sum(run.manifest.role == "method" for run in shown)
+    assert 0 < methods < len(shown)
+    assert len(axes.collections) == 2 * methods, "before and after the novelty"
 
 
 def test_by_novelty_has_a_panel_for_each(runs: Runs) -> None:

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nappingrl.errors import BadRunError, BadSpecError, check_name
+from nappingrl.report.figures.architecture import plot_architecture
 from nappingrl.report.figures.curves import draw_curves, plot_by_novelty, plot_detection, plot_overall, plot_regions
 from nappingrl.report.figures.domain_pictures import draw_domains
 from nappingrl.report.figures.embedding_map import draw_map, draw_trial_map
+from nappingrl.report.figures.groups import plot_by_agent, plot_by_value, plot_profiles
 from nappingrl.report.figures.method import plot_method
 from nappingrl.report.figures.pass_rates import plot_agents, plot_asymptotic, plot_blocks, plot_rates
 from nappingrl.report.figures.style import save, style
@@ -104,18 +106,24 @@ FIGURES: dict[str, Figure] = {
     for figure in (
         Figure("overall", "Return or pass rate per episode over all trials", ONE_DOMAIN, _overall),
         Figure("by-parameter", "Final level against each drawn parameter", ONE_DOMAIN, plot_by_parameter),
+        Figure("by-value", "Return per episode, a line per fifth of the drawn values of each parameter", ONE_DOMAIN,
+               plot_by_value),
+        Figure("by-agent", "Return per episode, one panel per run, a line per novelty", ONE_DOMAIN, plot_by_agent),
+        Figure("profiles", "Share of trials that end at or above each return", ONE_DOMAIN,
+               _without_statistic(plot_profiles)),
         Figure("by-novelty", "Return or pass rate per episode, one panel per novelty", ONE_DOMAIN, _by_novelty),
         Figure("regions-over-time", "Regions per episode, and the share that is open", ONE_DOMAIN,
                _without_statistic(plot_regions)),
         Figure("detection-delay", "Share of trials in which the novelty is detected", ONE_DOMAIN,
                _without_statistic(plot_detection)),
-        Figure("mountaincar-map", "MountainCar: final level over force x gravity, failed tasks in red", "mountaincar",
+        Figure("mountaincar-map", "MountainCar: final level over force x gravity, failed tasks crossed", "mountaincar",
                _without_statistic(plot_map)),
         Figure("angrybirds-agents", "Angry Birds: pass rate before, right after and at the end, agent by agent",
                "angrybirds", _without_statistic(plot_agents)),
         Figure("angrybirds-asymptotic", "Angry Birds: pass rate of the last ten episodes, agent x novelty",
                "angrybirds", _without_statistic(plot_asymptotic)),
         Figure("domains", "The domains", PICTURES, partial(_refuse_rows, "domains", "draw_domains")),
+        Figure("architecture", "The parts of the method", NOTHING, lambda runs, statistic: plot_architecture()),
         Figure("method", "The method's worked example", NOTHING, lambda runs, statistic: plot_method()),
         Figure("embedding-map", "The regions of one trial", PRINCIPLES,
                partial(_refuse_rows, "embedding-map", "draw_trial_map")),

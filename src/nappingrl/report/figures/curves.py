@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 
 from nappingrl.errors import BadRunError
 from nappingrl.report.figures.style import (
+    MIN_TRIALS_OF_A_BAND,
     MOST_LINES,
     ONE_COLUMN,
     TWO_COLUMNS,
     add_legend,
     count_words,
     episodes_by_trial,
+    has_band,
     mark_novelty,
     new_canvas,
     plot_interval,
@@ -119,7 +121,8 @@ def plot_by_novelty(runs: Sequence[Run], statistic: str) -> "Canvas":
     panels[min(n_columns * (n_rows - 1) + n_columns // 2, len(names) - 1)].set_xlabel(
         "episode (full line: novelty; dotted line: first alarm)"
     )
-    canvas.supylabel(f"return ({name_interval(statistic, min(counts))} over {count_words(counts)})", fontsize=8)
+    words = name_interval(statistic, min(counts) if min(counts) >= MIN_TRIALS_OF_A_BAND else 1)
+    canvas.supylabel(f"return ({words} over {count_words(counts)})", fontsize=8)
     add_legend(canvas, panels[: len(names)])
     return canvas
 
@@ -248,7 +251,8 @@ def _plot_returns(
         episodes, returns = episodes_by_trial(run.rows, "return")
         seen = episodes >= (episodes[0] if start is None else start)
         band = over_trials(returns[:, seen], statistic)
-        plot_interval(axes, episodes[seen], band, look, some_episodes(episodes[seen], i))
+        is_banded = has_band(run, look, len(runs))
+        plot_interval(axes, episodes[seen], band, look, some_episodes(episodes[seen], i), is_banded)
 
 
 def some_episodes(episodes: NDArray[np.int64], shift: int = 0) -> list[int]:
@@ -293,7 +297,9 @@ def _least_trials(runs: Sequence[Run]) -> int:
 
 
 def _interval_of(runs: Sequence[Run], statistic: str) -> str:
-    return name_interval(statistic, _least_trials(runs))
+    """Which interval the bands show; none below the number of trials that has bands."""
+    n = _least_trials(runs)
+    return name_interval(statistic, n if n >= MIN_TRIALS_OF_A_BAND else 1)
 
 
 def _trials_of(runs: Sequence[Run]) -> str:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _PART = 8
 """A picture is taken after an eighth of the longest episode."""
+_SHOWN = {"angrybirds": (0.2, 0.72, 0.08, 0.92)}
+"""The part of a picture that is shown, as shares of its height and width: top, bottom, left, right."""
 
 
 def draw_domains(path: Path, pictures: Mapping[str, NDArray[np.uint8]] | None = None) -> Path:
@@ -43,6 +45,13 @@ def plot_domains(pictures: Mapping[str, NDArray[np.uint8]]) -> "Canvas":
     return canvas
 
 
+def cropped(name: str, picture: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """A picture without parts in which nothing ever happens."""
+    height, width = picture.shape[:2]
+    top, bottom, left, right = _SHOWN.get(name, (0.0, 1.0, 0.0, 1.0))
+    return picture[int(top * height) : int(bottom * height), int(left * width) : int(right * width)]
+
+
 def take_pictures() -> dict[str, NDArray[np.uint8]]:
     """A picture of every domain that can be drawn, by its environment."""
     import gymnasium
@@ -58,6 +67,6 @@ def take_pictures() -> dict[str, NDArray[np.uint8]]:
             _, _, terminated, truncated, _ = env.step(env.action_space.sample())
             if terminated or truncated:
                 env.reset()
-        pictures[entry.name] = np.asarray(env.render())
+        pictures[entry.name] = cropped(entry.name, np.asarray(env.render()))
         env.close()
     return pictures

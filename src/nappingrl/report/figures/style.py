@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 
     from nappingrl.report.intervals import Band
 
-FAILED = "#e00000"
+FAILED = "#e66100"
+"""Orange, as in the paper; readable beside all colours of the levels."""
 DPI = 300
 ONE_COLUMN, TWO_COLUMNS = 3.5, 7.0
 """Printed widths in inches."""
 MOST_LINES = 8
 """More lines than this hide each other: then every agent has its own panel."""
+MIN_TRIALS_OF_A_BAND = 20
 SUFFIXES = (".png", ".pdf", ".svg")
 _RC = {
     "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "xtick.labelsize": 8, "ytick.labelsize": 8,
@@ -100,10 +102,17 @@ def legend_entries(panels: "Iterable[Axes]") -> tuple[list[Any], list[str]]:
     return list(entries.values()), list(entries)
 
 
-def plot_interval(axes: "Axes", x: NDArray[Any], band: "Band", look: Look, markevery: Any = None) -> None:
-    """A line with its interval as a band, broken where the novelty comes."""
+def has_band(run: Run, look: Look, n_runs: int) -> bool:
+    """Whether the interval of a run is drawn: of methods, and of one run or two; bands of few trials hide the lines."""
+    return run.n_trials >= MIN_TRIALS_OF_A_BAND and (look.role == "method" or n_runs <= 2)
+
+
+def plot_interval(
+    axes: "Axes", x: NDArray[Any], band: "Band", look: Look, markevery: Any = None, is_banded: bool = True
+) -> None:
+    """A line, with its interval as a band if asked for, broken where the novelty comes."""
     edge: dict[str, Any] = {"color": look.colour, "linestyle": look.dash, "linewidth": 0.4, "alpha": 0.5}
-    for part in (x < 0, x >= 0):
+    for part in (x < 0, x >= 0) if is_banded else ():
         axes.fill_between(x[part], band.lower[part], band.upper[part], color=look.colour, alpha=0.13, linewidth=0)
         axes.plot(x[part], np.stack([band.lower[part], band.upper[part]], axis=1), **edge)
     at = int((x < 0).sum())

@@ -92,12 +92,12 @@ def _plot_parameter(axes: "Axes", name: str, group: tuple[list[Run], list[Look]]
             values, levels = drawn[f"param_{name}"].to_numpy(), drawn["level"].to_numpy()
             _plot_bins(axes, binned(values, levels, statistic), look, i, len(runs))
     _mark_default(axes, default)
-    axes.set_xlabel(_axis_title(runs[0], name))
+    axes.set_xlabel(axis_title(runs[0], name))
     axes.locator_params(axis="x", nbins=5)
 
 
 def plot_map(runs: Sequence[Run]) -> "Canvas":
-    """Force x gravity: a dot per trial, coloured by its final level; failed trials are red crosses."""
+    """Force x gravity: a dot per trial, larger and brighter the better it ends; failed trials are orange crosses."""
     from matplotlib.colors import SymLogNorm
 
     agents = list(by_agent(runs))
@@ -120,9 +120,9 @@ def plot_map(runs: Sequence[Run]) -> "Canvas":
         )  # fmt: skip
         axes.set_title(f"{look.label}: {int(table['failed'].sum())} of {len(table)} trials failed")
         if i % n_columns == 0:
-            axes.set_ylabel(_axis_title(runs[0], "gravity"))
+            axes.set_ylabel(axis_title(runs[0], "gravity"))
         if i + n_columns >= len(runs):
-            axes.set_xlabel(_axis_title(runs[0], "force"))
+            axes.set_xlabel(axis_title(runs[0], "force"))
             axes.tick_params(labelbottom=True)
         axes.locator_params(axis="x", nbins=4)
     for axes in panels[len(runs) :]:
@@ -149,7 +149,8 @@ def binned(
 # ------------------------------------------------------------------------------------------------------------- helpers
 
 
-def _axis_title(run: Run, parameter: str) -> str:
+def axis_title(run: Run, parameter: str) -> str:
+    """The name of a parameter with its unit, where that is known."""
     return AXIS_TITLES.get(run.domain, {}).get(parameter, parameter)
 
 
@@ -179,10 +180,11 @@ def _legend_panel(panels: NDArray[Any], n_used: int) -> None:
 
 def _plot_dots(axes: "Axes", table: pl.DataFrame, scale: Any) -> Any:
     fine, failed = table.filter(~pl.col("failed")), table.filter(pl.col("failed"))
-    size = float(np.clip(3000 / max(len(table), 1), 5, 16))
+    largest = float(np.clip(6000 / max(len(table), 1), 6, 24))
+    size = largest * (0.2 + 0.8 * np.asarray(scale(fine["level"].to_numpy()), np.float64))
     dots = axes.scatter(
         fine["param_force"], fine["param_gravity"], c=fine["level"], cmap="viridis", norm=scale, s=size, linewidth=0,
-        label="trial",
+        label="trial (large: ends well)",
     )  # fmt: skip
     axes.scatter(
         failed["param_force"], failed["param_gravity"], color=FAILED, marker="x", s=22, linewidth=1.1,

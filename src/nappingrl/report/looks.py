@@ -26,7 +26,7 @@ class Look:
     marker: str
     dash: Any
     agent: str = ""
-    """Its title, with the settings in which it differs from other runs."""
+    """Its title."""
     method: str = ""
     method_title: str = ""
     role: str = ""
@@ -61,7 +61,7 @@ def looks(runs: Sequence[Run]) -> list[Look]:
             shown.append(Look(title, entry.colour, entry.marker, "-", title, method, title, manifest.role, title))
             continue
         method_title, colour, marker = method_look(method)
-        label, agent_title = f"{_shown(agent)} {method_title}{note}", _shown(agent) + note
+        label, agent_title = f"{_shown(agent)} {method_title}{note}", _shown(agent)
         dash = dashes[agent, differences]
         variant = method_title + note
         shown.append(Look(label, colour, marker, dash, agent_title, method, method_title, manifest.role, variant))
@@ -89,13 +89,19 @@ def scripted_entry(manifest: Manifest) -> Entry | None:
 
 
 def by_agent(runs: Sequence[Run]) -> dict[str, tuple[list[Run], list[Look]]]:
-    """The runs of each agent, labelled by their methods alone, for panels of one agent; scripted agents share one."""
+    """The runs of each agent, labelled by their methods, for panels of one agent; scripted agents share one.
+
+    Runs of the same method, which differ in its settings, have different dashes.
+    """
     groups: dict[str, tuple[list[Run], list[Look]]] = {}
     for run, look in zip(runs, looks(runs), strict=True):
         is_scripted = scripted_entry(run.manifest) is not None
         members, shown = groups.setdefault(SCRIPTED if is_scripted else look.agent, ([], []))
         members.append(run)
-        shown.append(look if is_scripted else replace(look, label=look.method_title, dash="-"))
+        if not is_scripted:
+            n_alike = sum(other.method == look.method for other in shown)
+            look = replace(look, label=look.variant, dash=_DASHES[n_alike % len(_DASHES)])
+        shown.append(look)
     return groups
 
 

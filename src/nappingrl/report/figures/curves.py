@@ -276,7 +276,7 @@ def _shared_label(shown: list[Look]) -> str:
     if len(shown) == 1:
         return shown[0].label
     agents = dict.fromkeys(look.agent for look in shown)
-    return "; ".join(f"{agent}: {', '.join(x.method_title for x in shown if x.agent == agent)}" for agent in agents)
+    return "; ".join(f"{agent}: {', '.join(x.variant for x in shown if x.agent == agent)}" for agent in agents)
 
 
 def _plot_open_share(axes: "Axes", episodes: NDArray[np.int64], share: NDArray[np.float64], look: Look) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-import nappingrl  # noqa: F401  (registers the environments)
+import nappingrl
 from nappingrl import agents
 from nappingrl.agents import zoo
 from nappingrl.agents.object_networks import Layout, NetworkAgent, make_network
@@ -252,3 +252,14 @@ def test_a_birds_agent_trains_saves_and_loads(tmp_path: Path) -> None:
     (tmp_path / "angrybirds-dqn-rel.json").write_text(json.dumps(about | {"sha256": "0"}))
     with pytest.raises(BadAgentError, match="sha256"):
         zoo.load_card(tmp_path / "angrybirds-dqn-rel.json")
+
+
+def test_napping_adapts_a_convolutional_embedding(tmp_path: Path) -> None:
+    """The raster agent trains on pictures; its card says so, and NAPPING runs on what it embeds."""
+    card = train("angrybirds", "dqn-raster", tmp_path, total_steps=2)
+    assert (card["domain_options"], card["embedding_dim"]) == ({"observation": "raster"}, 12 * 32)
+    agent = str(tmp_path / "angrybirds-dqn-raster.json")
+    run = nappingrl.run("angrybirds", agent, "napping", novelty="circumcircle", trials=1, protocol="1+4")
+    after = run.rows.filter(run.rows["episode"] >= 0)
+    assert after["length"].sum() >= 4
+    assert after["regions"].max() >= 1, "an agent that is hardly trained fails"

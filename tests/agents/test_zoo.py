@@ -27,6 +27,8 @@ SHIPPED += [("mountaincar", name) for name in ("dqn", "ppo-strong", "ppo-unnorma
 ENVS = [("Acrobot-v1", "dqn"), ("MountainCarContinuous-v0", "sac"), ("Pendulum-v1", "sac")]
 CONVERTED = [("cartpole", "zoo-dqn"), ("cartpole", "zoo-ppo")]
 BIRDS = [("angrybirds", "dqn"), ("angrybirds", "dqn-rel")]
+UNTRAINED = ["angrybirds-dqn-raster"]
+"""Recipes without a shipped agent."""
 FOLDER = Path(zoo.__file__).parent
 
 
@@ -38,7 +40,7 @@ def test_names() -> None:
     assert agents.zoo_names("Acrobot-v1") == ["dqn"]
     trained, converted = ([f"{d}-{name}" for d, name in group] for group in (ENVS + BIRDS + SHIPPED, CONVERTED))
     assert agents.zoo_names() == sorted(trained + converted)
-    assert sorted(zoo.recipes()) == sorted(trained)
+    assert sorted(zoo.recipes()) == sorted([*trained, *UNTRAINED])
     assert agents.load("cartpole-ppo").sha256 == agents.load("ppo", "cartpole").sha256
     allowed = r"'ppp'; allowed: dqn, hydra, ppo, zoo-dqn, zoo-ppo\. Did you mean 'ppo'\?.*SB3 \.zip"
     with pytest.raises(UnknownNameError, match=allowed):

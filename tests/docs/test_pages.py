@@ -33,6 +33,7 @@ NOT_RUN = {
     r"napping bench.*": "measures for minutes; tests/benchmark runs it small",
     r"napping run .*--executor ray.*": "needs a Ray cluster; tests/trials/test_ray_executor.py runs it",
     r"napping run .*other-env=drifting:.*": "needs ns-gym, which is not a dependency",
+    r"napping train angrybirds .*": "trains for minutes; tests/agents/test_object_networks.py trains small ones",
     r"napping birds serve .*": "waits for agents; tests/cli/test_birds.py connects them",
     r"napping report served/run": "reads what agents played on the server; tests/cli/test_birds.py does",
     r"napping birds external .*": "starts a program that is not here; tests/domains/angrybirds/server starts agents",

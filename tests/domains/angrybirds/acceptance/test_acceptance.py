@@ -154,11 +154,19 @@ def test_a_measured_level_repeats() -> None:
     assert measure("pig-color", 3, False, datalab(3)) == measure("pig-color", 3, False, datalab(3))
 
 
+MISSED = {
+    ("green-egg", "before"): {"best triplet"},
+    ("bone", "before"): {"random"},
+    ("bird-likes-pig", "before"): {"best triplet"},
+}
+"""Gates that levels 100 to 129 miss; docs/domains/angrybirds.md has the figures."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TEMPLATES)
-def test_templates_pass_all_gates(name: str) -> None:
-    """At 30 levels; the docs have 100."""
+def test_gates_of_templates(name: str) -> None:
+    """At 30 levels; the docs have more. One that passes a gate which it is known to miss is an error, too."""
     levels = list(measure_all([name], range(100, 130), None, datalab))
-    for is_after in (False, True):
+    for phase, is_after in (("before", False), ("after", True)):
         gates = judge([level for level in levels if level.is_after == is_after])
-        assert [gate for gate in gates if not gate.passed] == []
+        assert {gate.name for gate in gates if not gate.passed} == MISSED.get((name, phase), set())

@@ -247,7 +247,7 @@ methods = _built_in(
       "cost": 400.0, "cost_in": {"mountaincar": 860.0, "crossroad": 920.0, "angrybirds": 2500.0}}),
     ("foresight", "methods.foresight:Foresight",
      {"title": "Foresight", "colour": "#6a3d9a", "marker": "D", "role": "method", "in_paper": False,
-      "cost": 200.0, "cost_in": {"mountaincar": 940.0, "crossroad": 160.0}}),
+      "cost": 23.0, "cost_in": {"mountaincar": 130.0, "crossroad": 160.0}}),
     ("facts", "methods.facts:FactsMethod",
      {"title": "Facts", "colour": "#666600", "marker": "h", "role": "method", "in_paper": False,
       "no_rules": "it plans over single facts and learns no rules", "cost": 12.0, "cost_in": {"crossroad": 420.0}}),

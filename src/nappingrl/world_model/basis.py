@@ -32,7 +32,7 @@ def make_frame(centre: Floats, scale: Floats, has_products: bool) -> Frame:
     return Frame(centre, scale, has_products, d * N_CURVES + (d * (d - 1) // 2 if has_products else 0))
 
 
-@kernel()
+@kernel(allocates=False)
 def shared_features(frame: Frame, state: Floats, z: Floats, out: Floats) -> None:
     """Standardise a state into `z`, and write the features that all actions share into `out`.
 

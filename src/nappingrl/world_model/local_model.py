@@ -67,7 +67,7 @@ class LocalModel(NamedTuple):
     """(q + 1, q + 1) of [z, 1], so that the mean leverage is 1."""
 
 
-@kernel()
+@kernel(allocates=False)
 def n_features(features: Features) -> int:
     """How many features there are."""
     q, size = len(features.entries), features.action_size
@@ -83,13 +83,10 @@ def n_features(features: Features) -> int:
     return n + len(features.waves)
 
 
-@kernel()
-def write_features(features: Features, state: Floats, action: Floats, z: Floats, out: Floats) -> None:
-    """Standardise a state into `z` (q + 1, the last one is 1), and write its features with an encoded action."""
+@kernel(allocates=False)
+def write_action_features(features: Features, action: Floats, z: Floats, out: Floats) -> int:
+    """Write the features of a standardised state `z` that depend on an encoded action, and z; returns how many."""
     q, size = len(features.entries), features.action_size
-    for i in range(q):
-        z[i] = (state[features.entries[i]] - features.centre[i]) / features.scale[i]
-    z[q] = 1.0
     at = 0
     if features.n_actions:
         for i in range(q):
@@ -120,6 +117,17 @@ def write_features(features: Features, state: Floats, action: Floats, z: Floats,
                 for i in range(q):
                     out[at] = POOLING * action[j] * z[i]
                     at += 1
+    return at
+
+
+@kernel(allocates=False)
+def write_features(features: Features, state: Floats, action: Floats, z: Floats, out: Floats) -> None:
+    """Standardise a state into `z` (q + 1, the last one is 1), and write its features with an encoded action."""
+    q = len(features.entries)
+    for i in range(q):
+        z[i] = (state[features.entries[i]] - features.centre[i]) / features.scale[i]
+    z[q] = 1.0
+    at = write_action_features(features, action, z, out)
     if features.has_curves:
         for i in range(q):
             middle, half = (features.high[i] + features.low[i]) / 2, (features.high[i] - features.low[i]) / 2
@@ -135,10 +143,10 @@ def write_features(features: Features, state: Floats, action: Floats, z: Floats,
             for j in range(i + 1, q):
                 out[at] = x * min(max(z[j], features.low[j]), features.high[j])
                 at += 1
-    for wave in features.waves:
-        phase = wave[q]
+    for k in range(len(features.waves)):
+        phase = features.waves[k, q]
         for i in range(q):
-            phase += wave[i] * min(max(z[i], features.low[i]), features.high[i])
+            phase += features.waves[k, i] * min(max(z[i], features.low[i]), features.high[i])
         out[at] = np.cos(phase)
         at += 1
 
@@ -211,7 +219,7 @@ def write_residuals(
             out[m, i] = change / (model.noise[row, i] * min(tolerance, MAX_TOLERANCE))
 
 
-@kernel()
+@kernel(allocates=False)
 def find_mode(
     flags: NDArray[np.int64], values: Matrix, low: Floats, high: Floats, state: Floats, next_state: Floats
 ) -> int:

@@ -28,7 +28,7 @@ class LocalNoise(NamedTuple):
         return np.asarray(self.sizes[nearest_places(self.places, states)])
 
 
-@kernel()
+@kernel(allocates=False)
 def nearest_place(places: Matrix, state: Floats) -> int:
     """The number of the place nearest to a standardised state (q,); the first of equals."""
     nearest, least = 0, np.inf

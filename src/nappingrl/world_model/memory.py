@@ -1,6 +1,7 @@
 """One store of transitions for detector and methods, and the model that is fitted to those before the change."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +22,12 @@ MAX_BEFORE = 20_000
 MAX_CURRENT = 2048
 N_BEFORE_ALARM = 200
 """The latest transitions of the episode of an alarm that count as the changed world's."""
+
+
+@cache
+def _threadpools() -> ThreadpoolController:
+    """Found once, because looking for the libraries takes milliseconds."""
+    return ThreadpoolController()
 
 
 class TransitionMemory:
@@ -150,7 +157,7 @@ class TransitionMemory:
         if row not in self._references:
             before = self.before(row)
             is_possible = not Reference.why_not(before, self.encoding)
-            with ThreadpoolController().limit(limits=1, user_api="blas"):  # small matrices: threads only wait
+            with _threadpools().limit(limits=1, user_api="blas"):  # small matrices: threads only wait
                 self._references[row] = Reference(before, self.encoding, bounds(self.domain)) if is_possible else None
         return self._references[row]
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from nappingrl._build import kernel
 from nappingrl.types import Floats
-from nappingrl.world_model.local_model import LocalModel, Matrix, write_features
+from nappingrl.world_model.local_model import LocalModel, Matrix
 from nappingrl.world_model.local_noise import LocalNoise, nearest_place
 
 MAX_MISFIT = 4.0
@@ -27,7 +27,7 @@ class Usual(NamedTuple):
     """On average."""
 
 
-@kernel()
+@kernel(allocates=False)
 def write_tolerances(usual: Usual, entries: NDArray[np.int64], state: Floats, z: Floats, out: Floats) -> None:
     """(q,) residuals that are usual in a state, or too small to matter."""
     for k in range(len(entries)):
@@ -37,7 +37,7 @@ def write_tolerances(usual: Usual, entries: NDArray[np.int64], state: Floats, z:
         out[k] = usual.least[k] + usual.noise.sizes[place, k]
 
 
-@kernel()
+@kernel(allocates=False)
 def misfit(usual: Usual, tolerances: Floats, residuals: Floats) -> float:
     """How badly residuals (q,) fit, in nats."""
     total = 0.0
@@ -60,10 +60,9 @@ def misfits(usual: Usual, entries: NDArray[np.int64], residuals: Matrix, states:
     return out
 
 
-@kernel()
-def write_change(model: LocalModel, state: Floats, action: Floats, z: Floats, x: Floats, out: Floats) -> None:
-    """(q,) by how much a step with an encoded action changes the observations."""
-    write_features(model.features, state, action, z, x)
+@kernel(allocates=False)
+def write_change(model: LocalModel, x: Floats, out: Floats) -> None:
+    """(q,) by how much a step with these features changes the observations."""
     for k in range(len(out)):
         out[k] = 0.0
     for f in range(len(x)):

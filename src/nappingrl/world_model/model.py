@@ -29,7 +29,7 @@ class Model(NamedTuple):
     """(d,) standard deviation of the prediction error."""
 
 
-@kernel()
+@kernel(allocates=False, forceinline=True)
 def predict_step(
     model: Model, state: Floats, encoded: Floats, action: int, z: Floats, shared: Floats, next_state: Floats
 ) -> float:

@@ -27,6 +27,7 @@ from nappingrl.methods.foresight.rollout import (
     evaluate,
     evaluate_with_agent,
     imagine,
+    make_scratch,
     max_return,
     rollout,
 )
@@ -43,7 +44,7 @@ def test_a_rollout_is_the_literal_loop(
     n_outputs, action_size = (3, 3) if is_discrete else (2, 5)
     rollouts = rollouts_of(seed, terminations, 1, goal, is_discrete=is_discrete, action_size=action_size)
     weights = weights_of(seed, kind, n_outputs)
-    found = rollout(rollouts, 0, kind, weights, -np.inf, np.empty((0, 0)))
+    found = rollout(rollouts, 0, kind, weights, -np.inf, np.empty((0, 0)), make_scratch(rollouts))
     assert found == pytest.approx(literal_rollout(rollouts, 0, kind, weights), abs=1e-9)
 
 

@@ -82,6 +82,23 @@ def test_a_full_episode_is_judged_and_a_mixed_one_is_not() -> None:
     assert trial.policy.returns == [7.0]
 
 
+@pytest.mark.parametrize(("push", "is_enough"), [(0.1, True), (0.01, False)])
+def test_it_plans_no_more_where_nothing_is_to_be_gained(push: float, is_enough: bool) -> None:
+    """A step earns 1; the state moves away from the centre, and the episode ends far from it if the push is weak."""
+    world = LinearWorld(0.1 * np.eye(2), np.array([[push, 0.0], [-push, 0.0]]), np.array([0.0, 0.0, 1.0]))
+    before, since = (world.see(300, seed=seed, size=0.5) for seed in (0, 1))
+    since = since._replace(terminated=np.abs(since.next_states[:, 0]) > 0.5)
+    trial = make_trial()
+    trial.begin_episode(np.array([0.4, 0.0]))
+    trial.enter(1, before.at(np.abs(before.next_states[:, 0]) < 0.5), NOW, is_between_episodes=False)
+    trial.plan(since)
+    assert trial.planner is not None
+    expected = trial.planner.current.expected
+    assert trial.planner.is_content == is_enough
+    assert trial.end_episode(NOW, expected, is_mixed=False) != is_enough
+    assert trial.end_episode(NOW + 1, expected - 9.0, is_mixed=False), "a surprise"
+
+
 def test_only_the_latest_returns_count() -> None:
     trial = make_trial(max_returns=3)
     for episode in range(0, 900, 3):  # the others were discarded

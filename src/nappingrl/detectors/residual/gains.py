@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from nappingrl._build import kernel
 from nappingrl.types import Floats
-from nappingrl.world_model.local_model import LocalModel, Matrix, n_features
+from nappingrl.world_model.local_model import LocalModel, Matrix, n_features, write_action_features, write_features
 from nappingrl.world_model.misfits import Usual, misfit, write_change, write_tolerances
 
 MAX_GAIN = 2.0
@@ -23,7 +23,7 @@ class Levels(NamedTuple):
     high: float
 
 
-@kernel()
+@kernel(allocates=False)
 def _write_alternative(number: int, n_actions: int, action: Floats, out: Floats) -> None:
     """The encoded action that may have taken effect: another discrete one, or with one dimension reversed, or all."""
     if n_actions:
@@ -36,7 +36,7 @@ def _write_alternative(number: int, n_actions: int, action: Floats, out: Floats)
         out[i] = -action[i] if is_reversed else action[i]
 
 
-@kernel()
+@kernel(allocates=False)
 def _shifted_misfit(usual: Usual, tolerances: Floats, errors: Floats, own: Floats, end: Floats, left: Floats) -> float:
     """The misfit if `end` had been predicted instead of `own`."""
     for k in range(len(errors)):
@@ -62,15 +62,18 @@ def gains(
     at_rest[0] = 1.0
     out = np.empty((len(states), n_alternatives))
     for m in range(len(states)):
+        write_features(model.features, states[m], actions[m], z, x)
+        write_change(model, x, own)
         for a in range(n_alternatives):
             _write_alternative(a, n_actions, actions[m], other)
-            write_change(model, states[m], other, z, x, changes[a])
-        write_change(model, states[m], actions[m], z, x, own)
+            write_action_features(model.features, other, z, x)
+            write_change(model, x, changes[a])
         if n_actions:
             for k in range(q):
                 without[k] = changes[:, k].mean()
         else:
-            write_change(model, states[m], at_rest, z, x, without)
+            write_action_features(model.features, at_rest, z, x)
+            write_change(model, x, without)
         for k in range(q):
             entry = entries[k]
             error[k] = errors[m, entry] if len(errors) else ends[m, entry] - states[m, entry] - own[k]

@@ -18,7 +18,9 @@ class ForesightConfig(ModelConfig):
 
     # When to plan
     first_plan: int = setting(8, "steps in the changed world before the first plan; later plans at twice as many", 1)
-    n_planning_episodes: int = setting(12, "episodes in the changed world after each of which it plans again")
+    n_planning_episodes: int = setting(
+        12, "episodes in the changed world after each of which it plans again, if there is more to gain"
+    )
     surprise: float = setting(0.05, "a return is surprising if it misses the expected one by this share of it")
     surprise_slack: float = setting(0.01, "and by this share of the rewards of a full episode")
 

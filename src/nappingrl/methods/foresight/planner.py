@@ -20,7 +20,15 @@ from nappingrl.methods.foresight.policies import (
     n_terms,
     remaps,
 )
-from nappingrl.methods.foresight.rollout import COVERAGE, RETURN, Rollouts, evaluate, evaluate_with_agent, imagine
+from nappingrl.methods.foresight.rollout import (
+    COVERAGE,
+    RETURN,
+    Rollouts,
+    enough_return,
+    evaluate,
+    evaluate_with_agent,
+    imagine,
+)
 from nappingrl.methods.foresight.search import Effort, search
 from nappingrl.methods.foresight.terminations import Terminations, find_terminations
 from nappingrl.snapshot import Expected, Sizes
@@ -40,6 +48,7 @@ class PlannerState:
     """The agent's own policy first, then the remembered ones."""
     chosen: Annotated[int, Expected(low=0)]
     exploring: SimplePolicy | None
+    enough: Annotated[float, Expected(with_inf=True)]
     failed_quadratic_searches: Annotated[int, Expected(low=0)]
     errors: list[float]
     random: Generator
@@ -70,6 +79,8 @@ class Planner:
         self.chosen = self.frozen
         self.exploring: SimplePolicy | None = None
         """A policy that only covers ground, while no termination is known."""
+        self._enough = np.inf
+        """The mean return in the fitted world beyond which there is hardly anything to gain."""
         self._failed_quadratic_searches = 0
         self._errors: list[float] = []
         """Return minus expected return of the first episode of each of the latest new policies."""
@@ -81,6 +92,11 @@ class Planner:
     def current(self) -> SimplePolicy:
         """The policy in force."""
         return self.exploring or self.chosen
+
+    @property
+    def is_content(self) -> bool:
+        """Whether the policy in force is expected to earn about all that there is."""
+        return self.exploring is None and self.chosen.expected >= self._enough
 
     def judge(self, policy: SimplePolicy, total: float) -> None:
         """Record the return of a full episode that this policy has played."""
@@ -94,9 +110,11 @@ class Planner:
         """Choose a policy anew; `starts` are initial states, `now` is the state within a running episode."""
         rollouts = self._rollouts(transitions, starts, now)
         self.exploring = self._fitted = None
+        self._enough = np.inf
         if rollouts is None:
             self.chosen = self.frozen
             return
+        self._enough = enough_return(rollouts)
         self._fitted = rollouts._replace(starts=rollouts.starts[:0].copy(), noise=rollouts.noise[:0].copy())
         if rollouts.goal == COVERAGE:
             n = self.config.n_coverage_rollouts
@@ -150,9 +168,10 @@ class Planner:
         config = self.config
         best = np.zeros((self.encoding.n_outputs, n_terms(kind, len(self.scale))))
         weights = np.array([policy.weights for policy in known]) if known else np.zeros((0, *best.shape))
+        n_random = config.n_later_policies if known else config.n_initial_policies
         effort = Effort(
-            config.n_later_policies if known else config.n_initial_policies, config.n_search_rounds, config.n_mutants,
-            config.n_parents, config.mutation_size, config.mutation_decay, config.initial_bias,
+            n_random, config.n_search_rounds, config.n_mutants, config.n_parents, config.mutation_size,
+            config.mutation_decay, config.initial_bias,
         )  # fmt: skip
         expected = search(rollouts, kind, weights, effort, np.uint64(self._random.integers(2**63)), best)
         same = [policy for policy in known if np.array_equal(policy.weights, best)]
@@ -253,8 +272,8 @@ class Planner:
         policies = [self.frozen, *self.policies]
         chosen = next(i for i, policy in enumerate(policies) if policy is self.chosen)
         return PlannerState(
-            self.baseline.transitions, self.scale, policies, chosen, self.exploring, self._failed_quadratic_searches,
-            self._errors, self._random,
+            self.baseline.transitions, self.scale, policies, chosen, self.exploring, self._enough,
+            self._failed_quadratic_searches, self._errors, self._random,
         )  # fmt: skip
 
     @classmethod
@@ -266,7 +285,7 @@ class Planner:
         planner.frozen, *planner.policies = state.policies
         planner.chosen, planner.exploring = state.policies[state.chosen], state.exploring
         planner.scale, planner._errors = state.scale, state.errors
-        planner._failed_quadratic_searches = state.failed_quadratic_searches
+        planner._enough, planner._failed_quadratic_searches = state.enough, state.failed_quadratic_searches
         return planner
 
 

@@ -81,7 +81,7 @@ def remaps(n_actions: int) -> list[NDArray[np.float64]]:
     return [order[None, :] for order in orders]
 
 
-@kernel()
+@kernel(allocates=False)
 def score(kind: int, weights: Floats, z: Floats) -> float:
     """The score weights . [z, 1] or weights . [z, 1, products]."""
     d = z.shape[0]
@@ -97,7 +97,7 @@ def score(kind: int, weights: Floats, z: Floats) -> float:
     return float(value)
 
 
-@kernel()
+@kernel(allocates=False)
 def choose(kind: int, weights: NDArray[np.float64], z: Floats) -> int:
     """The action with the highest score; the first of equals."""
     best, best_score = 0, -np.inf

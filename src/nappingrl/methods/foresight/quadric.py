@@ -68,7 +68,7 @@ def _features(states: NDArray[np.float64], centre: Floats, scale: Floats) -> NDA
     return np.hstack([z, z[:, i] * z[:, j]])
 
 
-@kernel()
+@kernel(allocates=False)
 def outside(quadric: Quadric, state: Floats) -> bool:
     """Whether a state lies beyond the border, in the region where episodes terminate."""
     d = state.shape[0]

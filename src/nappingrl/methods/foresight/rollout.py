@@ -15,6 +15,8 @@ from nappingrl.world_model.model import Model, predict_step, predict_steps
 
 RETURN, COVERAGE = 0, 1
 """What a rollout is judged by: its return, or (where no termination is known yet) the range of states it covers."""
+NEGLIGIBLE = 1e-3
+"""Share of the highest possible return that is not worth a longer search."""
 
 
 class Rollouts(NamedTuple):
@@ -35,7 +37,7 @@ class Rollouts(NamedTuple):
     is_discrete: bool
 
 
-@kernel()
+@kernel(allocates=False)
 def max_return(max_reward: float, max_terminal_reward: float, n_steps: int) -> float:
     """The most that `n_steps` steps can earn, the last of which may terminate."""
     if n_steps <= 0:
@@ -44,9 +46,43 @@ def max_return(max_reward: float, max_terminal_reward: float, n_steps: int) -> f
 
 
 @kernel()
+def enough_return(rollouts: Rollouts) -> float:
+    """A mean return that it is not worth searching beyond; infinite where policies are judged by coverage."""
+    if rollouts.goal != RETURN:
+        return np.inf
+    most = max_return(rollouts.max_reward, rollouts.max_terminal_reward, rollouts.noise.shape[1])
+    return most - NEGLIGIBLE * abs(most)
+
+
+class Scratch(NamedTuple):
+    """Arrays that a rollout writes to."""
+
+    state: Floats
+    next_state: Floats
+    lowest: Floats
+    highest: Floats
+    z: Floats
+    shared: Floats
+    """Features."""
+    encoded: Floats
+    """Action."""
+
+
+@kernel()
+def make_scratch(rollouts: Rollouts) -> Scratch:
+    """For rollouts in this world."""
+    d, model = rollouts.starts.shape[1], rollouts.model
+    return Scratch(
+        np.empty(d), np.empty(d), np.empty(d), np.empty(d), np.empty(d), np.empty(model.frame.n_shared),
+        np.empty(model.affine.shape[1]),
+    )  # fmt: skip
+
+
+@kernel(allocates=False)
 def rollout(
-    rollouts: Rollouts, number: int, kind: int, weights: NDArray[np.float64], least: float, path: NDArray[np.float64]
-) -> float:
+    rollouts: Rollouts, number: int, kind: int, weights: NDArray[np.float64], least: float, path: NDArray[np.float64],
+    scratch: Scratch,
+) -> float:  # fmt: skip
     """The return (or coverage) of one rollout; -inf as soon as the return cannot reach `least` any more.
 
     `path` (m, d) receives the first m states after the start.
@@ -55,9 +91,9 @@ def rollout(
     max_reward, max_terminal_reward = rollouts.max_reward, rollouts.max_terminal_reward
     start, noise = rollouts.starts[number], rollouts.noise[number]
     d, horizon = start.shape[0], noise.shape[0]
-    state, next_state = start.copy(), np.empty(d)
-    z, shared, encoded = np.empty(d), np.empty(model.frame.n_shared), np.empty(model.affine.shape[1])
-    lowest, highest = start.copy(), start.copy()
+    state, next_state, lowest, highest, z, shared, encoded = scratch
+    for i in range(d):
+        state[i] = lowest[i] = highest[i] = start[i]
     total, action = 0.0, -1
     for t in range(horizon):
         for i in range(d):
@@ -76,7 +112,8 @@ def rollout(
             state[i] = min(max(value, model.low[i]), model.high[i])
             lowest[i], highest[i] = min(lowest[i], state[i]), max(highest[i], state[i])
         if t < path.shape[0]:
-            path[t] = state
+            for i in range(d):
+                path[t, i] = state[i]
         termination = termination_at(terminations, state)
         if termination >= 0:
             total += terminal_reward(terminations, termination)
@@ -95,11 +132,11 @@ def rollout(
 def evaluate(rollouts: Rollouts, kind: int, weights: NDArray[np.float64], least: float) -> float:
     """The mean over the rollouts; stops as soon as it cannot reach `least`, and returns a number below it."""
     n, total = rollouts.starts.shape[0], 0.0
-    no_path = np.empty((0, 0))
+    no_path, scratch = np.empty((0, 0)), make_scratch(rollouts)
     best = max_return(rollouts.max_reward, rollouts.max_terminal_reward, rollouts.noise.shape[1])
     for i in range(n):
         need = least * n - total - best * (n - 1 - i) if rollouts.goal == RETURN else -np.inf
-        value = rollout(rollouts, i, kind, weights, need, no_path)
+        value = rollout(rollouts, i, kind, weights, need, no_path, scratch)
         total += value
         if rollouts.goal == RETURN and value < need:
             return least - 1e-9 - abs(least) * 1e-9
@@ -152,7 +189,7 @@ def imagine(
     path = np.full((n_steps, len(start)), np.nan)
     single = rollouts._replace(starts=start[None].astype(np.float64), noise=np.zeros((1, *path.shape)))
     if policy.kind in (LINEAR, QUADRATIC):
-        rollout(single, 0, policy.kind, policy.weights, -np.inf, path)
+        rollout(single, 0, policy.kind, policy.weights, -np.inf, path, make_scratch(single))
     else:
         evaluate_with_agent(single, agent, encoding, [policy], np.array([-np.inf]), path)
     return np.asarray(path[~np.isnan(path[:, 0])])

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl._build import kernel
-from nappingrl.methods.foresight.rollout import RETURN, Rollouts, evaluate, max_return
+from nappingrl.methods.foresight.rollout import Rollouts, enough_return, evaluate
 from nappingrl.rng import draw, normal
 from nappingrl.types import Floats
 
@@ -77,19 +77,23 @@ def _insert(policies: NDArray[np.float64], values: Floats, policy: NDArray[np.fl
 def search(
     rollouts: Rollouts, kind: int, known: NDArray[np.float64], effort: Effort, key: np.uint64, best: NDArray[np.float64]
 ) -> float:
-    """Search from the known policies on; writes the weights of the best one into `best` and returns its value."""
+    """Search from the known policies on; writes the weights of the best one into `best` and returns its value.
+
+    It is over as soon as a policy earns about all that there is.
+    """
     n_outputs, terms = best.shape
     first = 1 if rollouts.is_discrete else 0  # the score of the first action is 0: only differences matter
     n_drawn = np.uint64((n_outputs - first) * terms)
     policies = np.zeros((effort.n_parents, n_outputs, terms))
     values = np.full(effort.n_parents, -np.inf)
     policy, counter = np.zeros((n_outputs, terms)), np.uint64(0)
-    enough = np.inf
-    if rollouts.goal == RETURN:
-        enough = max_return(rollouts.max_reward, rollouts.max_terminal_reward, rollouts.noise.shape[1]) - 1e-9
+    enough = enough_return(rollouts)
     for k in range(known.shape[0]):
-        _insert(policies, values, known[k], evaluate(rollouts, kind, known[k], -np.inf))
+        _insert(policies, values, known[k], evaluate(rollouts, kind, known[k], values.min()))
+    is_over = values.max() >= enough
     for turn in range(effort.n_rounds + 1):
+        if is_over:
+            break
         step = effort.mutation_size * effort.mutation_decay ** (turn - 1)
         for _ in range(effort.n_initial if turn == 0 else effort.n_mutants):
             if turn == 0:
@@ -97,9 +101,11 @@ def search(
             else:
                 _mutate(key, counter, first, policies[_pick_parent(key, counter, values)], step, policy)
             counter += n_drawn
-            _insert(policies, values, policy, evaluate(rollouts, kind, policy, values.min()))
-        if rollouts.goal == RETURN and turn > 0 and (values >= enough).sum() > 2:
-            break
+            value = evaluate(rollouts, kind, policy, values.min())
+            _insert(policies, values, policy, value)
+            is_over = value >= enough
+            if is_over:
+                break
     winner = np.argmax(values)
     best[:] = policies[winner]
     return float(values[winner])

@@ -177,7 +177,7 @@ def pack(
     )
 
 
-@kernel()
+@kernel(allocates=False)
 def termination_at(terminations: Terminations, state: Floats) -> int:
     """The termination that contains a state: its number, n or n + 1 for the quadrics (bad, wanted), or -1."""
     n, d = terminations.observations.shape
@@ -199,7 +199,7 @@ def termination_at(terminations: Terminations, state: Floats) -> int:
     return -1
 
 
-@kernel()
+@kernel(allocates=False)
 def terminal_reward(terminations: Terminations, number: int) -> float:
     """The reward of a step that terminates this way."""
     n = terminations.rewards.shape[0]

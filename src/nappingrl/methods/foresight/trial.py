@@ -224,7 +224,8 @@ class ForesightTrial:
         scale = float(np.abs(planner.baseline.transitions.rewards).mean()) * (self.domain.horizon or 200)
         slack = self.config.surprise_slack * scale + self.config.surprise * abs(expected)
         is_surprising = planner.exploring is not None or abs(total - expected) > slack
-        return self._n_episodes <= self.config.n_planning_episodes or is_surprising
+        is_early = self._n_episodes <= self.config.n_planning_episodes
+        return is_surprising or (is_early and not planner.is_content)
 
     def state(self) -> TrialState:
         """Everything that was learned."""

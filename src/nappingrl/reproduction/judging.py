@@ -257,11 +257,12 @@ def _judge(claim: Claim, evidence: Evidence, cpu_seconds: Callable[[Run], float 
     factor = max(part.factor for part in parts)
     if status != UNDECIDED or not math.isfinite(factor):
         return finding
-    seconds = [cpu_seconds(run) for run in evidence.used.values()]
-    known = [value for value in seconds if value is not None]
-    hours = factor * sum(known) / 3600 if len(known) == len(seconds) else None
-    trials = max(run.n_trials for run in evidence.used.values())
-    return replace(finding, trials_needed=math.ceil(factor * trials), cpu_hours=hours)
+    runs = list(evidence.used.values())
+    needed = math.ceil(factor * min(run.n_trials for run in runs))  # those with the fewest set the width
+    seconds = [(cpu_seconds(run), run.n_trials) for run in runs]
+    per_trial = [spent / n for spent, n in seconds if spent is not None]
+    hours = needed * sum(per_trial) / 3600 if len(per_trial) == len(runs) else None
+    return replace(finding, trials_needed=needed, cpu_hours=hours)
 
 
 def _setting(evidence: Evidence) -> str:

@@ -82,6 +82,24 @@ def test_the_agent_shows_what_it_earns_if_a_certain_candidate_loses_much() -> No
     assert made.choose(offers) == ONE
 
 
+def test_a_promise_does_not_displace_a_certain_candidate_that_earns_what_was_usual() -> None:
+    made, offers = arbiter([20.0]), [offer(is_certain=True), offer(TWO, forecast=Forecast(20.0, 400.0))]
+    made.judge(ONE, 198.0, 0.0, offers)
+    assert made.choose(offers) == ONE
+    made, offers = arbiter([20.0]), [offer(is_certain=True), offer(TWO, forecast=Forecast(20.0, 400.0))]
+    made.judge(ONE, 150.0, 0.0, offers)
+    assert made.choose(offers) == TWO, "it has recovered only in part"
+
+
+def test_a_promise_does_not_displace_a_candidate_that_has_earned_what_was_usual() -> None:
+    made, offers = arbiter([20.0] * 3), [offer(), offer(TWO, forecast=Forecast(20.0, 400.0))]
+    made.judge(ONE, 200.0, 0.0, offers)
+    assert made.choose(offers) == TWO, "one episode shows little"
+    for _ in range(2):
+        made.judge(ONE, 200.0, 0.0, offers)
+    assert made.choose(offers) == ONE
+
+
 def test_the_candidate_that_earned_more_plays_on() -> None:
     made, offers = arbiter([9.0, 9.0, 9.0]), [offer(ONE), offer(TWO)]
     made.judge(ONE, 12.0, 0.0, offers)

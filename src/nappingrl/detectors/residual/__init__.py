@@ -31,6 +31,7 @@ from nappingrl.snapshot import MAX_EPISODE, Expected, restore_arrays
 from nappingrl.types import DomainSpec, Flags, Floats, Rows, Transition, arrays_of, with_prefix
 from nappingrl.world_model.memory import TransitionMemory
 from nappingrl.world_model.modes import first_steps
+from nappingrl.world_model.reference import Reference
 from nappingrl.world_model.transitions import Transitions
 
 __all__ = ["Residual", "ResidualConfig"]
@@ -46,6 +47,7 @@ class Residual(Detector):
     saved: ClassVar[Mapping[str, Expected]] = {
         **Detector.saved, "_first_episode": Expected(low=-MAX_EPISODE, high=MAX_EPISODE),
         "_episode": Expected(low=-MAX_EPISODE, high=MAX_EPISODE), "_cause": Expected(low=0, high=STRANGENESS),
+        "_left": Expected(low=0), "_left_in": Expected(low=-MAX_EPISODE, high=MAX_EPISODE),
     }  # fmt: skip
 
     def __init__(self, n: int, domain: DomainSpec, config: ResidualConfig | None = None) -> None:
@@ -72,6 +74,8 @@ class Residual(Detector):
         self._cause = np.zeros(n, np.int64)
         """The test that raised the last alarm."""
         self._first_episode, self._episode = np.zeros((2, n), np.int64)
+        self._left, self._left_in = np.zeros((2, n), np.int64)
+        """The context that was left last (0: none), and the episode in which it was."""
 
     @override
     @classmethod
@@ -91,6 +95,7 @@ class Residual(Detector):
             part.start(rows)
         self._is_calibrated[rows], self._has_repeats[rows], self._cause[rows] = False, False, 0
         self._first_episode[rows] = self._episode[rows] = episode
+        self._left[rows] = 0
 
     def is_calibrated(self, rows: Rows) -> Flags:
         """Where it watches."""
@@ -181,9 +186,19 @@ class Residual(Detector):
             reference, steps = self.memory.reference(row), self.memory.current(row)
             if cause == SURPRISE:  # a world that changed amid the episode: the steps before it are of the original one
                 steps = steps.at(slice(-self.surprise.n_since_first(row), None))
-            self.context[row] = 1 if reference is None else self.recognition.identify(row, reference, steps)
+            self.context[row] = 1 if reference is None else self._identify(row, reference, steps)
             self._cause[row] = cause
         self.drift.reset(rows[where], is_alarm=True)
+
+    def _identify(self, row: int, reference: Reference, steps: Transitions) -> int:
+        """The context after an alarm: a known one that explains the steps, or the one just left, or a new one."""
+        was_hasty = bool(self._left[row]) and self._episode[row] - self._left_in[row] <= 1
+        if was_hasty:  # a calm stretch misled: take longer next time
+            self.recognition.n_hasty[row] += 1
+        known = self.recognition.recognise(row, reference, steps)
+        if known:
+            return known
+        return int(self._left[row]) if was_hasty else self.recognition.new_context(row)
 
     def _raise_drift(self, rows: Rows, evidence: NDArray[np.float64]) -> None:
         self.blame.add_drift(rows, evidence)
@@ -208,6 +223,7 @@ class Residual(Detector):
         self.strangeness.forget_episodes(rows)
         self.exchange.reset(rows)
         self.contradictions.start(rows)
+        self._left[row], self._left_in[row] = self.context[row], self._episode[row]
         self.context[row] = 0
 
     @override

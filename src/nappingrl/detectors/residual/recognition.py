@@ -19,6 +19,8 @@ STRONG = 0.5
 """Scaled continuous actions beyond this are strong."""
 MAX_JOINT = 4
 """With more action dimensions, only the strongest one tells the kind of an action."""
+MAX_DOUBT = 10
+"""Each wrong return doubles the evidence that the next one needs, at most this often."""
 
 
 @dataclass(slots=True)
@@ -48,7 +50,7 @@ class Recognition:
 
     saved: ClassVar[Mapping[str, Expected]] = {
         "n_known": Expected(low=0), "calm": Expected(low=0), "rate": Expected(low=0, high=1),
-        "usual": Expected(low=0),
+        "usual": Expected(low=0), "n_hasty": Expected(low=0),
     }  # fmt: skip
 
     def __init__(self, n: int, encoding: ActionEncoding, config: ResidualConfig) -> None:
@@ -62,10 +64,12 @@ class Recognition:
         """By kind of executed action: judged steps since the latest surprise, the rate of surprises until then."""
         self.usual = np.zeros(n)
         """The median surprise of a step of the original world."""
+        self.n_hasty = np.zeros(n, np.int64)
+        """Times that the original world seemed to be back and was not."""
 
     def start(self, rows: Rows) -> None:
         """No context is known."""
-        self.n_known[rows] = self.calm[rows] = 0
+        self.n_known[rows] = self.n_hasty[rows] = self.calm[rows] = 0
         self.rate[rows] = 0.0
         for row in rows.tolist():
             self._contexts[row] = KnownContexts()
@@ -99,8 +103,8 @@ class Recognition:
         level = levels[np.arange(len(levels)), strongest]
         return np.where(level == 1, 0, 1 + 2 * strongest + level // 2)
 
-    def identify(self, row: int, reference: Reference, latest: Transitions) -> int:
-        """The context after an alarm: the known one that explains the latest steps, or a new one."""
+    def recognise(self, row: int, reference: Reference, latest: Transitions) -> int:
+        """The known context that explains the latest steps; 0: none does."""
         config = self.config
         steps = latest.at(slice(-config.n_recognition_steps, None))
         original = _median_surprise(reference, steps)
@@ -110,15 +114,18 @@ class Recognition:
             limit = max(config.max_relative_surprise * original, config.max_own_surprise * context.level)
             if surprise < min(limit, original):
                 explained[number] = surprise
-        if explained:
-            return min(explained, key=lambda number: explained[number])
+        return min(explained, key=lambda number: explained[number], default=0)
+
+    def new_context(self, row: int) -> int:
+        """The number of a context that was never met."""
         self.n_known[row] += 1
         return int(self.n_known[row])
 
     def is_back(self, rows: Rows) -> Flags:
         """Whether the changed world would hardly have stayed calm for so long, given the actions executed since."""
         log_probability = (self.calm[rows] * np.log1p(-np.clip(self.rate[rows], 0.0, 0.95))).sum(axis=1)
-        return np.asarray(log_probability < np.log(self.config.max_calm_probability))
+        doubt = 2.0 ** np.minimum(self.n_hasty[rows], MAX_DOUBT)
+        return np.asarray(log_probability < doubt * np.log(self.config.max_calm_probability))
 
     def n_calm(self, row: int) -> int:
         """How many of the latest judged steps were not surprising."""

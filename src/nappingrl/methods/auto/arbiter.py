@@ -136,6 +136,9 @@ class Arbiter:
         if base != AGENT and not self.players[AGENT].returns and self._is_severe(base):
             return AGENT  # is the certain candidate any better?
         rivals = [offer for offer in offers if offer.number != base and self._may_play(offer, base)]
+        rivals = [offer for offer in rivals if self._is_cure(offer.number)] or rivals  # whatever others promise
+        if base != AGENT and self._is_cure(base, 1):
+            rivals = []
         values = {offer.number: self._value(offer, base) for offer in rivals}
         best = max(values, key=lambda number: values[number], default=base)
         mean = self.players[base].mean
@@ -187,6 +190,13 @@ class Arbiter:
         if len(returns) < MIN_SEVERE_EPISODES:
             return False
         return not self.usual.n or self.usual.mean - max(returns) > SEVERE_LOSS_SHARE * self.usual.range
+
+    def _is_cure(self, number: int, n_needed: int = MIN_SEVERE_EPISODES) -> bool:
+        """Whether a player really earns what was usual before the change: others may promise more, but not show it."""
+        player = self.players[number]
+        if not self.usual.n or len(player.returns) < n_needed:
+            return False
+        return player.typical >= self.usual.mean - MIN_LOSS_SHARE * self.usual.range
 
     def _is_trusted(self, offer: Offer, base: int) -> bool:
         """Whether its model foretold what the agent earns, and no promise of it was broken."""

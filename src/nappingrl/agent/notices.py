@@ -35,8 +35,12 @@ class Notices:
         if about == "detector" and not has_changed and adaptation.method.needs_alarm:
             why = adaptation.detector.status(env)
             waiting = f"method '{self._method}' waits for an alarm: detector '{self._detector}' {why}; "
-            first = "calibrate(env) in the unchanged environment first"
-            return f"{waiting}{first}, or use detector='given' if it has changed already" if why else ""
+            advice = (
+                "calibrate(env) in the unchanged environment first, or use detector='given' if it has changed already"
+            )
+            if self._detector == "never":
+                advice = "the agent stays frozen unless you choose another detector"
+            return f"{waiting}{advice}" if why else ""
         if about == "dropped" and (count := int(adaptation.filter.n_dropped[env])):
             return f"{count} observed steps were left out: numbers that are not finite or absurdly large"
         return ""

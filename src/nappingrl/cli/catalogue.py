@@ -140,7 +140,8 @@ def _describe_options(options: Mapping[str, Option]) -> Entries:
 
 def _allowed(option: Option) -> str:
     default = "" if option.default is None else f"; default {option.default}"
-    return (", ".join(option.words) or "a number") + default
+    kind = "text" if isinstance(option.default, str) else "a number"
+    return (", ".join(option.words) or kind) + default
 
 
 def _described(things: Mapping[str, Any]) -> Entries:

@@ -50,7 +50,8 @@ def test_every_detector_says_when_it_cannot_alarm(detector: str) -> None:
         agent.predict(ZEROS)
         assert agent.notes() == []
         return
-    with pytest.warns(AdaptationWarning, match=f"detector '{detector}' {WAITING[detector]}.*detector='given'"):
+    advice = "stays frozen unless" if detector == "never" else "detector='given'"
+    with pytest.warns(AdaptationWarning, match=f"detector '{detector}' {WAITING[detector]}.*{advice}"):
         agent.predict(ZEROS)
     agent.predict(ZEROS)  # a second warning would be an error
     assert WAITING[detector] in agent.notes()[0]

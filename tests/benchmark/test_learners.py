@@ -14,4 +14,5 @@ def test_learners_are_faster_than_sb3() -> None:
     assert measured["dqn_64_speedup"] > 4
     assert measured["ppo_64_speedup"] > 4
     assert measured["dqn_256_speedup"] > 1.5
+    assert measured["dqn_256_over_products"] > 0.5
     assert measured["online_trial_speedup"] > 1.5

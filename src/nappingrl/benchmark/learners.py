@@ -2,12 +2,13 @@
 
 `<algorithm>_<width>_speedup` compares gradient updates alone (batch 64, two hidden layers); DQN takes 128 in a row from
 4096 steps, as the shipped CartPole agent does in the middle of a trial; `dqn_256_single_speedup` is for one at a time.
-`online_trial_speedup` compares whole trials (acting, stepping the environment, learning) with SB3's learn() on the
-gymnasium environment.
+`over_products` is the time of an update over that of its bare matrix products. `online_trial_speedup` compares whole
+trials (acting, stepping the environment, learning) with SB3's learn() on the gymnasium environment.
 """
 
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import gymnasium
@@ -70,10 +71,35 @@ def _measure_updates(algorithm: str, width: int) -> dict[str, float]:
             single = min(single, _seconds(lambda: _repeat(_UPDATES, learner.train, rows)) / (_ROWS * updates))
             learner.hyperparameters = learner.hyperparameters._replace(gradient_steps=_UPDATES)
     name = f"{algorithm}_{width}"
-    measured = {f"{name}_update_us": ours * 1e6, f"{name}_sb3_update_us": sb3 * 1e6, f"{name}_speedup": sb3 / ours}
+    sizes = (4, width, width, 2)
+    products = _time_products(sizes, _STEPS["dqn"] // _UPDATES) if is_dqn else 2 * _time_products(sizes, 0)
+    measured = {
+        f"{name}_update_us": ours * 1e6, f"{name}_sb3_update_us": sb3 * 1e6, f"{name}_speedup": sb3 / ours,
+        f"{name}_over_products": ours / products,
+    }  # fmt: skip
     if is_dqn:
         measured[f"{name}_single_speedup"] = sb3 / single
     return measured
+
+
+def _time_products(sizes: tuple[int, ...], n_targets: int) -> float:
+    """Seconds of the matrix products (BLAS) of an update of one network: forwards, backwards, and target values."""
+    random = np.random.default_rng(0)
+    layers = []
+    for n_in, n_out in pairwise(sizes):
+        shapes = ((n_in, n_out), (_BATCH_SIZE, n_in), (_BATCH_SIZE, n_out))
+        layers.append([random.random(shape, np.float32) for shape in shapes])
+
+    def update(times: int) -> None:
+        for _ in range(times):
+            for number, (weights, inputs, outputs) in enumerate(layers):
+                np.matmul(inputs, weights)
+                np.matmul(inputs[:n_targets], weights)
+                np.matmul(inputs.T, outputs)
+                if number:
+                    np.matmul(outputs, weights.T)
+
+    return min(_seconds(lambda: update(_UPDATES)) for _ in range(_REPEATS)) / _UPDATES
 
 
 def _make_model(algorithm: str, width: int) -> Any:

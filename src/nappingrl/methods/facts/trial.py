@@ -122,7 +122,7 @@ class FactsTrial:
             return True
         self.why_not = f"observations hardly ever repeat: {self._n_met} of {self._n_steps} steps led to one met before"
         self._places, self._contexts, self.world = Places(len(self.domain.observation_low)), {}, None
-        self.original = Recorder(self._places)
+        self.original, self._visited = Recorder(self._places), set()
         return False
 
     def learn(

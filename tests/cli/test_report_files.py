@@ -30,7 +30,7 @@ def test_report_prints_a_table_and_writes_a_picture_and_a_page(
 def test_report_goes_into_the_first_run_by_default(napping: Napping, run_short: Callable[..., Done]) -> None:
     run_short("--out", "a")
     found = last_json(napping("report", "a", "--json", "--statistic", "mean"))
-    assert set(found) == {"runs", "picture", "page"}
+    assert set(found) == {"runs", "picture", "page", "verdict"}
     assert set(found["runs"]) == {"a"}
     assert set(found["runs"]["a"]) == SUMMARY | {"best_control"}
     assert Path(found["picture"]) == Path("a/curves.png")

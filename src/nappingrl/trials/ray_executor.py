@@ -125,8 +125,12 @@ def _fetch(ray: Any, reference: Any) -> "pl.DataFrame":
     failed = ray.exceptions
     try:
         found = ray.get(reference)
+    except failed.TaskCancelledError:  # Ctrl-C in a terminal reaches workers of this machine too, maybe first
+        raise KeyboardInterrupt from None
     except failed.RayTaskError as error:
         cause = error.cause
+        if isinstance(cause, KeyboardInterrupt):
+            raise cause from None
         raise (cause if isinstance(cause, Exception) else BadRunError(_first_line(error))) from None
     except (failed.WorkerCrashedError, failed.NodeDiedError, failed.ObjectLostError, failed.OutOfMemoryError) as error:
         raise _LostError(type(error).__name__) from error

@@ -1,4 +1,4 @@
-"""The verdict in one sentence, and what is said of the trials of a run."""
+"""The verdict in one sentence, and the description of the trials of a run."""
 
 from typing import Any
 

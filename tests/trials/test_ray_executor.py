@@ -330,7 +330,7 @@ def test_ctrl_c_leaves_a_run_that_continues_and_no_processes(
         wait_for(lambda: not began & processes().keys())
     finally:
         process.kill()
-    assert (process.returncode, stdout) == (130, "")
+    assert (process.returncode, stdout) == (130, ""), stderr
     assert re.fullmatch(rf"napping: stopped;.* Continue with: napping run .*--out {re.escape(str(out))}\n", stderr)
     before = parts(out)
     assert 0 < len(before) < 6

@@ -7,7 +7,10 @@ import pytest
 
 import nappingrl
 
-HEAVY = ("torch", "matplotlib", "polars", "stable_baselines3", "numba", "pygame", "tyro", "ray", "scipy.stats")
+HEAVY = (
+    "numpy", "gymnasium", "torch", "matplotlib", "polars", "stable_baselines3", "numba", "pygame", "tyro", "ray",
+    "scipy.stats",
+)  # fmt: skip
 
 
 def loaded_after(code: str) -> set[str]:
@@ -24,6 +27,22 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
 def test_the_environments_come_without_torch_polars_and_matplotlib() -> None:
     code = "import gymnasium, nappingrl; gymnasium.make('nappingrl/CartPole-v0').reset(seed=0)"
     assert loaded_after(code).isdisjoint({"torch", "polars", "matplotlib", "stable_baselines3", "pygame"})
+
+
+@pytest.mark.parametrize("first", ["gymnasium, nappingrl", "nappingrl, gymnasium"])
+def test_gymnasium_knows_the_environments_whichever_is_imported_first(first: str) -> None:
+    own = "nappingrl.register('domain', 'own', 'nappingrl.domains.cartpole:CartPole')"
+    code = f"import {first}; print(*[one for one in gymnasium.registry if one.startswith('nappingrl/')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert len(done.stdout.split()) == 4
+    code = f"import nappingrl; {own}; import gymnasium; gymnasium.make('nappingrl/own-v0').reset(seed=0)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = "import contextlib, io\nfrom nappingrl.cli import main\nfor words in (['--help'], ['run', '--help']):\n"
+    quietly = "contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit)"
+    assert loaded_after(f"{code}    with {quietly}:\n        main(words)") == set()
 
 
 def test_the_command_line_starts_without_torch_and_matplotlib() -> None:

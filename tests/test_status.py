@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nappingrl import NappingAgent
-from nappingrl.agent.status import Status
+from nappingrl.agent.status import MAX_ALARMS, Status
 from nappingrl.registry import methods
 
 pytestmark = pytest.mark.filterwarnings("ignore::nappingrl.AdaptationWarning")  # agents that wait
@@ -59,7 +59,10 @@ def test_from_waiting_to_adapted(caplog: pytest.LogCaptureFixture) -> None:
     play(agent, agent.wrap(cartpole(force=-10.0)), 4)
     status = agent.status()
     assert status.state == "changed"
-    assert status.detector.startswith("alarm at step")
+    assert status.detector == f"alarm at {status.alarms[-1]}"
+    assert status.alarms[-1].startswith("step")
+    assert status.n_alarms == 1
+    assert "so far" not in str(status), "the only alarm is told already"
     assert status.acting == "foresight"
     assert status.rule == agent.describe_policy() != ""
     assert sum(status.acted.values()) == 6
@@ -103,6 +106,24 @@ def test_alarms_at_the_end_of_an_episode(caplog: pytest.LogCaptureFixture) -> No
         agent.observe(ZEROS, 0, ZEROS, 1.0, True)
     assert agent.status().detector == "alarm at the end of episode 4"
     assert "alarm at the end of episode 4" in lines(caplog)
+
+
+def test_all_alarms_are_counted_and_the_latest_remembered() -> None:
+    """An environment that changes again and again."""
+    agent = NappingAgent("ppo", domain="cartpole", method="napping", detector="rolling-mean")
+    for alarm in range(1, 9):
+        while not agent.detected[0]:
+            agent.observe(ZEROS, 0, ZEROS, 1.0, True)
+        status = agent.status()
+        assert status.n_alarms == alarm
+        assert len(status.alarms) == min(alarm, MAX_ALARMS)
+        assert status.detector == f"alarm at {status.alarms[-1]}"
+        agent.switch_to("as trained")
+    assert len(set(status.alarms)) == MAX_ALARMS
+    assert f"; 8 alarms so far, the ones before at {status.alarms[-2]}, {status.alarms[-3]}" in str(status)
+    back = str(agent.status())
+    assert f"; 8 alarms so far, the latest at {status.alarms[-1]}, {status.alarms[-2]}" in back
+    assert len(back) < 400
 
 
 def test_back_to_the_agent(caplog: pytest.LogCaptureFixture) -> None:

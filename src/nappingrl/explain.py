@@ -42,6 +42,7 @@ class ReadableRule:
     """One action if the principles are closed, several if they are open."""
     regions: int
     visits: int
+    """0: not counted, as by a method that translates every action."""
     score: float
     """Best scores, averaged over visits."""
     coverage: float = 1.0
@@ -53,6 +54,8 @@ class ReadableRule:
         regions = f" in {self.regions} regions" if self.regions > 1 else ""
         is_said = self.wanted in ("", AS_WANTED) or f"the agent wants {self.wanted}" in self.situation
         wanted = "" if is_said else f"wanted {self.wanted}, "
+        if not self.visits:
+            return f"{self.situation}: {wanted}{self.action}"
         shares = f"{self.coverage:.0%} of all, {self.purity:.0%} as said"
         visits = f"{self.visits} visit{'s' * (self.visits != 1)}{regions}"
         return f"{self.situation}: {wanted}{self.action}; {visits} ({shares})"

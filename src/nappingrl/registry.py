@@ -5,7 +5,6 @@ marker, what it can do. `register` adds one, and so does an installed package wi
 `nappingrl.domains`, `nappingrl.methods`, `nappingrl.detectors` or `nappingrl.agents`.
 """
 
-import hashlib
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,9 +14,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import gymnasium
-
 from nappingrl.errors import BadSpecError, check_name
+from nappingrl.gymnasium_ids import add_id, is_imported, remove_id, when_imported
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -82,6 +80,8 @@ class Entry:
         """Hash of the module that defines it; empty for what belongs to this package, or has no file."""
         if self.origin == "nappingrl":
             return ""
+        import hashlib  # late, as all that `import nappingrl` does not need
+
         file = getattr(sys.modules.get(getattr(self.load(), "__module__", "")), "__file__", None)
         return "" if file is None else hashlib.sha256(Path(file).read_bytes()).hexdigest()
 
@@ -184,15 +184,15 @@ class Registry:
         self._entries[entry.name] = entry
         if entry.name not in self._added:
             self._added.append(entry.name)
-        if self.kind == "domain":
-            _add_to_gymnasium(entry)
+        if self.kind == "domain" and is_imported():
+            add_id(entry)
 
     def remove(self, name: str) -> None:
         """Take back an entry that was added."""
         self._added.remove(check_name(f"{self.kind} added by register", name, self._added))
         entry = self._entries.pop(name)
-        if self.kind == "domain":
-            gymnasium.registry.pop(entry.env_id, None)
+        if self.kind == "domain" and is_imported():
+            remove_id(entry.env_id)
 
     def added(self) -> list[Entry]:
         """Entries that are not built in."""
@@ -367,17 +367,10 @@ def add_entries(entries: Iterable[Entry]) -> None:
 
 
 def register_with_gymnasium() -> None:
-    """Register the environments of the built-in domains."""
-    for entry in domains.built_in():
-        _add_to_gymnasium(entry)
+    """Register the environments of domains: now, or as soon as gymnasium is imported."""
+    when_imported(_add_ids)
 
 
-def _add_to_gymnasium(entry: Entry) -> None:
-    if entry.env_id and entry.env_id not in gymnasium.registry:
-        gymnasium.register(
-            entry.env_id,
-            entry_point=entry.env_class,
-            vector_entry_point="nappingrl.domains.as_env:DomainVectorEnv",
-            max_episode_steps=entry.horizon or entry.load().spec.horizon,
-            kwargs={"domain": entry.name},
-        )
+def _add_ids() -> None:
+    for entry in (*domains.built_in(), *domains.added()):
+        add_id(entry)

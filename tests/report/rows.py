@@ -27,6 +27,7 @@ def make_run(
     seed: int = 0,
     protocol: str = "",
     score: str = "",
+    detector: str = "rolling-mean",
     options: dict[str, Any] | None = None,
 ) -> Run:
     """A run whose trials have these returns, (trials, episodes); the first `pre` episodes are before the novelty."""
@@ -36,7 +37,7 @@ def make_run(
     numbers = [names[:i].count(name) for i, name in enumerate(names)]
     spec = RunSpec(
         domain, agent, method, novelty="all" if len(set(names)) > 1 else names[0], trials=max(numbers) + 1, seed=seed,
-        detector="rolling-mean", protocol=protocol or f"{pre}+{episodes - pre}", score=score, options=options or {},
+        detector=detector, protocol=protocol or f"{pre}+{episodes - pre}", score=score, options=options or {},
     )  # fmt: skip
     manifest = Manifest(
         msgspec.to_builtins(spec), "0", "", "", 128, n, episodes, RANGES[domain], "return", RANGES[domain][1],

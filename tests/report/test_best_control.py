@@ -6,7 +6,7 @@ import pytest
 
 from nappingrl.report.best_control import best_control
 from nappingrl.report.runs import Run
-from nappingrl.report.table import Result, runs_table, summarise_runs
+from nappingrl.report.table import HEAD, Result, runs_table, summarise_runs
 from report.rows import make_run, steps
 
 METHOD = make_run("cartpole", "ppo", "napping", [steps((200, 2), (v, 12)) for v in (100, 120, 140, 160)])
@@ -59,4 +59,19 @@ def test_the_table_says_what_a_run_is_and_whether_a_control_stands_beside_it() -
     cells = [row[-1] for row in runs_table(summarise_runs(runs))]
     assert cells[0].endswith("better than random")
     assert cells[1:] == ["control", "oracle"]
-    assert runs_table([Result("x", METHOD.summary())])[0][-1] == "no control run beside it"
+    assert runs_table([Result("x", METHOD.summary())])[0][-1] == "no control or frozen run beside it"
+
+
+def test_without_a_control_the_table_compares_with_the_frozen_agent() -> None:
+    """Its detector does not matter, and it heeds no alarm."""
+    frozen = make_run(
+        "cartpole", "ppo", "frozen", [steps((200, 2), (v, 12)) for v in (10, 12, 14, 16)], role="baseline",
+        detector="given",
+    )  # fmt: skip
+    adapted, baseline = runs_table(summarise_runs([METHOD, frozen]))
+    assert adapted[-1].endswith("better than frozen")
+    assert adapted[-1].startswith("+117.0 (")
+    assert baseline[-1] == "baseline"
+    assert baseline[HEAD.index("alarms")] == "-"
+    beside_both = runs_table(summarise_runs([METHOD, frozen, control("random", 90, 91, 92, 93)]))
+    assert beside_both[0][-1].endswith("better than random")

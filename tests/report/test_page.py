@@ -226,7 +226,7 @@ def test_what_needs_other_runs_is_not_available_and_says_why(tmp_path: Path) -> 
     assert "needs a run of --method frozen on the same draws with the same agent" in text
     assert "needs a run of --method oracle on the same draws" in text
     assert text.count("n/a") > 10
-    assert "no control run beside it" in text
+    assert "no control or frozen run beside it" in text
 
 
 def test_a_random_run_that_waits_for_detection_is_not_random_actions(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from nappingrl.report.aggregates import aggregate, find_frozen, profile
+from nappingrl.report.aggregates import aggregate, profile
+from nappingrl.report.best_control import find_frozen
 from nappingrl.report.intervals import BAND_RESAMPLES
 from nappingrl.report.runs import Run
 from nappingrl.report.verdict import verdict

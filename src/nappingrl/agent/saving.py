@@ -54,7 +54,7 @@ def save_agent(agent: "NappingAgent", path: str | Path) -> Path:
         returns=adaptation.returns.tolist(),
         steps=[SavedSteps(*counts) for counts in adaptation.filter.counts()],
         calibration=None if known is None else SavedCalibration(known.steps, list(known.returns)),
-        journal=[SavedRecord(record.alarm, record.acted) for record in agent.journal.records],
+        journal=[SavedRecord(record.alarms, record.n_alarms, record.acted) for record in agent.journal.records],
         nappingrl=nappingrl.__version__,
     )
     bounds = {f"domain/{name}": getattr(domain, name) for name in _BOUNDS} if is_read else {}
@@ -100,7 +100,9 @@ def _restore(agent: "NappingAgent", settings: Settings, arrays: Arrays, with_det
     agent.episodes[:], adaptation.returns[:] = settings.episodes, settings.returns
     adaptation.filter.restore(msgspec.structs.astuple(steps) for steps in settings.steps)
     agent.has_begun = True
-    agent.journal.records = [Record(record.alarm, dict(record.acted)) for record in settings.journal]
+    agent.journal.records = [
+        Record(list(record.alarms), record.n_alarms, dict(record.acted)) for record in settings.journal
+    ]
     if settings.calibration is not None:
         agent.calibration = Calibration(settings.calibration.steps, tuple(settings.calibration.returns))
     try:

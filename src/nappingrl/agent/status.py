@@ -21,6 +21,8 @@ TOLD = "told that the environment has changed"
 """By the detector `given`, or by `NappingAgent.switch_to`."""
 MAX_ALARM = 500
 """Characters that describe an alarm."""
+MAX_ALARMS = 5
+"""Alarms that are remembered; all are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +41,25 @@ class Status:
     """Why the frozen agent acts although the environment has changed."""
     acted: Mapping[str, int] = field(default_factory=dict)
     """Number of episodes in which each acted; `agent` is the frozen agent."""
+    n_alarms: int = 0
+    """Number of alarms so far."""
+    alarms: tuple[str, ...] = ()
+    """When and why the latest of them were raised, the oldest first."""
 
     def __str__(self) -> str:
         """One line."""
         counts = ", ".join(f"{name} {n}" for name, n in self.acted.items())
-        return "; ".join([self.detector, acts(self), *([f"episodes: {counts}"] if counts else [])])
+        parts = [self.detector, acts(self), self._earlier_alarms(), f"episodes: {counts}" if counts else ""]
+        return "; ".join(part for part in parts if part)
+
+    def _earlier_alarms(self) -> str:
+        """The number of alarms, and when those were raised that `detector` does not tell."""
+        is_told = bool(self.alarms) and self.detector == f"alarm at {self.alarms[-1]}"
+        earlier = [alarm.partition(" (")[0] for alarm in self.alarms[: -1 if is_told else None]]
+        if not earlier:
+            return ""
+        count = f"{self.n_alarms} alarm{'s' * (self.n_alarms != 1)} so far"
+        return f"{count}, {'the ones before' if is_told else 'the latest'} at {', '.join(reversed(earlier))}"
 
 
 def acts(status: Status) -> str:
@@ -57,8 +73,9 @@ def acts(status: Status) -> str:
 class Record:
     """What is known of one environment."""
 
-    alarm: str = ""
-    """When and why the detector raised its latest alarm."""
+    alarms: list[str] = field(default_factory=list)
+    """When and why the detector raised its latest alarms, the oldest first."""
+    n_alarms: int = 0
     acted: dict[str, int] = field(default_factory=dict)
 
 
@@ -77,18 +94,20 @@ class Journal:
     def status(self, row: int) -> Status:
         """What happens in an environment."""
         adaptation, record = self.adaptation, self.records[row]
-        method, acted = adaptation.method, dict(record.acted)
+        method = adaptation.method
         acting = method.acting(row)
         rule = method.describe(row) if acting else ""
+        past = dict(record.acted), record.n_alarms, tuple(record.alarms)
         if adaptation.contexts[row]:
             why = "" if acting else method.status(row)
-            return Status("changed", record.alarm or TOLD, acting, rule, why, acted)
+            told = f"alarm at {record.alarms[-1]}" if record.alarms else TOLD
+            return Status("changed", told, acting, rule, why, *past)
         why = adaptation.detector.status(row)
         if not why:
-            return Status("watching", "watching", acting, rule, "", acted)
+            return Status("watching", "watching", acting, rule, "", *past)
         is_calibrating = "calibrating" in why or why.startswith("needs")
         state: State = "calibrating" if is_calibrating else "cannot alarm"
-        return Status(state, f"the detector {why}", acting, rule, "", acted)
+        return Status(state, f"the detector {why}", acting, rule, "", *past)
 
     def steps(self, row: int) -> int:
         """Steps of the episode under way."""
@@ -126,7 +145,10 @@ class Journal:
 
     def _note_alarm(self, row: int, where: str) -> None:
         what = self.adaptation.detector.explain(row)
-        self.records[row].alarm = shown(f"alarm at {where}" + (f" ({what})" if what else ""), MAX_ALARM)
+        record = self.records[row]
+        record.alarms.append(shown(where + (f" ({what})" if what else ""), MAX_ALARM))
+        del record.alarms[:-MAX_ALARMS]
+        record.n_alarms += 1
         self.look(row)
 
     def look(self, row: int) -> None:

@@ -44,14 +44,34 @@ def progress(text: str) -> Iterator[Callable[..., None]]:
 
 
 def print_table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
-    """Print rows in columns; where these are too wide, in several tables that all begin with the first column."""
-    console = _console()
-    sizes = [min(_MAX_CELL, max(len(row[i]) for row in (head, *rows))) + _GAP for i in range(len(head))]
-    for columns in _blocks(sizes, console.width):
-        table = Table(*(head[i] for i in columns), box=None, pad_edge=False)
-        for row in rows:
-            table.add_row(*(row[i] for i in columns))
-        console.print(table)
+    """Print rows in columns.
+
+    Outside of a terminal it is one table with one line per row, however long. In a terminal that is too narrow, rows
+    become columns if that helps; else there are several tables, which all begin with the first column.
+    """
+    lines = [head, *rows]
+    if not sys.stdout.isatty():
+        return _print_lines(lines, sum(_sizes(lines, sys.maxsize)))
+    width = _console().width
+    turned = [tuple(column) for column in zip(*lines, strict=True)]
+    if sum(_sizes(lines)) > width >= sum(_sizes(turned)):
+        lines = turned
+    for columns in _blocks(_sizes(lines), width):
+        _print_lines([tuple(line[i] for i in columns) for line in lines], width)
+    return None
+
+
+def _print_lines(lines: list[tuple[str, ...]], width: int) -> None:
+    """Print one table; the first line is its head."""
+    table = Table(*map(escape, lines[0]), box=None, pad_edge=False)
+    for line in lines[1:]:
+        table.add_row(*map(escape, line))
+    _console(width).print(table)
+
+
+def _sizes(lines: list[tuple[str, ...]], most: int = _MAX_CELL) -> list[int]:
+    """The width of each column with the gap behind it."""
+    return [min(most, max(map(len, column))) + _GAP for column in zip(*lines, strict=True)]
 
 
 def _blocks(sizes: list[int], width: int) -> Iterator[list[int]]:
@@ -79,9 +99,9 @@ def print_entries(title: str, entries: Mapping[str, str]) -> None:
     console.print(*((table,) if table.row_count else ()), "")
 
 
-def _console() -> Console:
-    """Standard output: as wide as the terminal, or 80 characters."""
-    return Console(width=None if sys.stdout.isatty() else 80, highlight=False)
+def _console(width: int = 80) -> Console:
+    """Standard output: as wide as the terminal, else this wide."""
+    return Console(width=None if sys.stdout.isatty() else width, highlight=False)
 
 
 def print_note(text: str) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nappingrl.errors import BadRunError
-from nappingrl.report.best_control import PAIRED
+from nappingrl.report.best_control import find_frozen
 from nappingrl.report.intervals import (
     BAND_RESAMPLES,
     Band,
@@ -53,14 +53,6 @@ def aggregate(run: Run, runs: Sequence[Run]) -> Aggregate:
         improvement, both.first, both.second, rng=rng, strata=both.novelty, resamples=BAND_RESAMPLES
     )
     return Aggregate(float(iqm(level)), interval, float(improvement(both.first, both.second)), better)
-
-
-def find_frozen(run: Run, runs: Sequence[Run]) -> Run | None:
-    """The frozen run of the same agent on the same draws; the detector does not matter to it."""
-    keys = [key for key in PAIRED if key != "detector"]
-    return next(
-        (other for other in runs if other.method == "frozen" and all(other.spec[k] == run.spec[k] for k in keys)), None
-    )
 
 
 def profile(run: Run, span: tuple[float, float]) -> tuple[Floats, Band]:

@@ -18,3 +18,11 @@ def best_control(run: Run, runs: Sequence[Run]) -> Comparison | None:
     if not controls:
         return None
     return run.compare(max(controls, key=lambda control: float(control.levels["level"].to_numpy().mean())))
+
+
+def find_frozen(run: Run, runs: Sequence[Run]) -> Run | None:
+    """The frozen run of the same agent on the same draws; the detector does not matter to it."""
+    keys = [key for key in PAIRED if key != "detector"]
+    return next(
+        (other for other in runs if other.method == "frozen" and all(other.spec[k] == run.spec[k] for k in keys)), None
+    )

@@ -5,36 +5,39 @@ from dataclasses import dataclass
 
 from nappingrl.errors import BadRunError
 from nappingrl.report.alarms import AGENT
-from nappingrl.report.best_control import best_control
+from nappingrl.report.best_control import best_control, find_frozen
 from nappingrl.report.runs import Comparison, Run
 from nappingrl.report.summary import Summary
 
 HEAD = (
     "run", "trials", "before", "episode 0", "last 10", "solved", "failed", "alarms", "acted", "regions",
-    "over its best control",
+    "paired difference",
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A run in numbers, and how it compares with its best control."""
+    """A run in numbers, and how it compares with its best control and with the frozen agent."""
 
     label: str
     summary: Summary
     best_control: Comparison | None = None
     """None: there is no control beside it."""
+    over_frozen: Comparison | None = None
+    """None: there is no frozen run beside it."""
 
 
 def summarise_runs(runs: Sequence[Run]) -> list[Result]:
-    """Every run in numbers, beside its best control among these runs."""
-    return [Result(run.label, run.summary(), _best_control(run, runs)) for run in runs]
+    """Every run in numbers, beside its best control and the frozen agent among these runs."""
+    return [Result(run.label, run.summary(), *_comparisons(run, runs)) for run in runs]
 
 
-def _best_control(run: Run, runs: Sequence[Run]) -> Comparison | None:
+def _comparisons(run: Run, runs: Sequence[Run]) -> tuple[Comparison | None, Comparison | None]:
+    frozen = find_frozen(run, runs)
     try:
-        return best_control(run, runs)
+        return best_control(run, runs), None if frozen is None or frozen is run else run.compare(frozen)
     except BadRunError:  # partial runs without a trial in common
-        return None
+        return None, None
 
 
 def runs_table(results: Sequence[Result]) -> list[tuple[str, ...]]:
@@ -61,14 +64,14 @@ def _row(result: Result) -> tuple[str, ...]:
         _alarms(s),
         _acted(s),
         f"{s.regions_mean:.0f}",
-        _verdict(result, digits),
+        _difference(result, digits),
     )
 
 
 def _alarms(s: Summary) -> str:
-    """Detection rate, median delay and false alarms: "95% after 12 steps, 1 false"."""
+    """Detection rate, median delay and false alarms: "95% after 12 steps, 1 false"; the frozen agent heeds none."""
     if s.detector == "given":
-        return "given"
+        return "-" if s.method == "frozen" else "given"
     rate = "none" if not s.detection_rate else f"{s.detection_rate:.0%}"
     delay = "" if s.detection_delay is None else f" after {s.detection_delay:.0f} steps"
     return f"{rate}{delay}" + (f", {s.false_alarms} false" if s.false_alarms else "")
@@ -80,9 +83,9 @@ def _acted(s: Summary) -> str:
     return ", ".join(f"{name} {n / total:.0%}" for name, n in s.acted.items() if name != AGENT) or "-"
 
 
-def _verdict(result: Result, digits: int) -> str:
+def _difference(result: Result, digits: int) -> str:
+    """The last ten episodes minus those of the best control, else of the frozen agent, on the same draws."""
     if result.summary.role != "method":
         return result.summary.role
-    if result.best_control is None:
-        return "no control run beside it"
-    return result.best_control.describe(digits)
+    compared = result.best_control or result.over_frozen
+    return "no control or frozen run beside it" if compared is None else compared.describe(digits)

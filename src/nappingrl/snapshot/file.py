@@ -17,10 +17,10 @@ from nappingrl.errors import BadAgentError, BadSpecError
 from nappingrl.files import UnusableFileError, read_arrays, read_file, read_zip
 from nappingrl.snapshot import MAX_COUNT, MAX_EPISODE, MAX_NUMBER
 
-FORMAT = 5
+FORMAT = 6
 MAX_SAVED_BYTES = 2**29
 """The largest file, and the most that it may unpack to."""
-MAX_SETTINGS_BYTES = 2**20
+MAX_SETTINGS_BYTES = 2**22
 MAX_ENVS = 1024
 """Environments that one agent serves."""
 MAX_SEED = 2**63 - 1
@@ -81,7 +81,8 @@ class SavedCalibration(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 class SavedRecord(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """What happened in an environment."""
 
-    alarm: Annotated[str, Meta(max_length=600, pattern=_ONE_LINE)]
+    alarms: Annotated[list[Annotated[str, Meta(max_length=600, pattern=_ONE_LINE)]], Meta(max_length=10)]
+    n_alarms: Count
     acted: Annotated[dict[Name, Count], Meta(max_length=100)]
 
 

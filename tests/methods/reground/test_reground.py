@@ -102,6 +102,7 @@ def test_changed_sensors_are_inverted_before_the_agent_sees_them(show: Show, wor
     lengths = play(agent, agent.wrap(Sensors(cartpole(), show)), 6)
     assert lengths[2:] == [200] * 4, lengths
     assert agent.describe_policy() == words
+    assert [str(rule) for rule in agent.explain()] == [f"everywhere: now {words}"], "visits are not counted"
     assert agent.method.is_certain(np.arange(1)).all()
     observation = np.array([0.1, -0.2, 0.03, 0.4], np.float32)
     rows, shown = np.arange(1), np.asarray(show(observation), np.float32)[None]

@@ -116,6 +116,19 @@ def test_closures_are_cached_by_what_they_hold(monkeypatch: pytest.MonkeyPatch) 
     assert sum(ours.stats.cache_hits.values()) == 1
 
 
+@pytest.mark.usefixtures("cache_folder")
+@pytest.mark.parametrize("is_cold", [True, False])
+def test_a_long_compilation_is_announced_once(
+    is_cold: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(_build, "is_cold", lambda: is_cold)
+    _build.announce_compilation.cache_clear()
+    for hits in (0, 1):
+        assert compiled_and_hits() == (6.0, hits)
+    said = [record.getMessage() for record in caplog.records]
+    assert said == ["nappingrl: compiling kernels, once per version (about 20 s)"] * is_cold
+
+
 DAMAGE = {
     "empty": lambda content: b"",
     "short": lambda content: content[: len(content) // 2],

@@ -1,5 +1,6 @@
 """`wrap` tells an agent without a domain what it must know: spaces, time limit and names."""
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers import TimeLimit
 
-from nappingrl import NappingAgent, load_agent
+from nappingrl import AdaptationWarning, NappingAgent, load_agent
 from nappingrl.errors import BadAgentError, BadSpecError
 
 pytestmark = pytest.mark.filterwarnings("ignore::nappingrl.AdaptationWarning")  # agents that wait
@@ -51,6 +52,48 @@ def test_environments_without_a_spec() -> None:
     agent.wrap(TimeLimit(CartPoleEnv(), 77))
     assert (agent.domain.name, agent.domain.horizon) == ("CartPoleEnv", 77)
     assert agent.domain.observation_names[0] == "observation 0"
+
+
+class Endless(gymnasium.Env[Any, Any]):
+    """An environment without a spec; `max_steps` is set by some."""
+
+    observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (4,))
+    action_space = gymnasium.spaces.Discrete(2)
+
+
+def test_an_environment_without_a_time_limit_is_told_once() -> None:
+    agent = made(detector="given")
+    with pytest.warns(
+        AdaptationWarning, match="Endless has no time limit that gymnasium knows of.*TimeLimit"
+    ) as caught:
+        agent.wrap(Endless())
+        agent.wrap(Endless())
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    with pytest.warns(AdaptationWarning, match="no time limit"):
+        made(detector="given", n_envs=2).wrap(gymnasium.vector.SyncVectorEnv([Endless, Endless]))
+
+
+@pytest.mark.filterwarnings("error")
+def test_where_a_time_limit_is_found() -> None:
+    """In a wrapper, in the environment itself as in MiniGrid, and in the copies of vector environments."""
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    class Limited(Endless):
+        max_steps = 33
+
+    def wrapped() -> gymnasium.Env[Any, Any]:
+        return TimeLimit(Endless(), 44)
+
+    known = {33: Limited(), 44: wrapped(), 500: gymnasium.make("CartPole-v1")}
+    for limit, env in known.items():
+        agent = made(detector="given")
+        agent.wrap(env)
+        assert agent.domain.horizon == limit
+    for vector in (gymnasium.vector.SyncVectorEnv([wrapped]), DummyVecEnv([wrapped])):
+        agent = made(detector="given")
+        agent.wrap(vector)
+        assert agent.domain.horizon == 44
 
 
 @pytest.mark.parametrize("options", [{"method": "foresight", "detector": "given"}, {"detector": "residual"}])

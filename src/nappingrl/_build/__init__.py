@@ -1,6 +1,7 @@
 """The package's source: its hash, and the cache of compiled kernels, which follows the source module by module."""
 
 import hashlib
+import logging
 import multiprocessing
 import os
 import re
@@ -12,6 +13,7 @@ from typing import Any, TypeVar
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
+COMPILING = "compiling kernels, once per version (about 20 s)"
 HAS_KERNEL = re.compile(rb"\n *@kernel\(")
 Function = TypeVar("Function", bound=Callable[..., Any])
 _IMPORTS = re.compile(r"^\s*from (nappingrl[\w.]*) import (\([^)]*\)|.*)$|^\s*import (nappingrl[\w.]*)", re.MULTILINE)
@@ -95,6 +97,16 @@ def is_cold() -> bool:
     keys = [cache_key(file) for file in files if file.parent != HERE and _holds_kernels(file)]
     compiled = [key for key in keys if folder and any((folder / key).rglob("*.nbi"))]
     return 2 * len(compiled) < len(keys)
+
+
+log = logging.getLogger("nappingrl.kernels")
+
+
+@cache
+def announce_compilation() -> None:
+    """Log once that kernels are compiled, if it takes a while; workers leave it to the process that started them."""
+    if multiprocessing.parent_process() is None and is_cold():
+        log.warning("nappingrl: %s", COMPILING)
 
 
 @cache

@@ -9,7 +9,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from nappingrl._build import ROOT, warn_once
+from nappingrl._build import ROOT, announce_compilation, warn_once
 
 _numba: Any = import_module("numba")  # it has no types
 _caching: Any = import_module("numba.core.caching")
@@ -76,11 +76,14 @@ class CheckedCache(_caching.FunctionCache):  # type: ignore[misc]
 
     @override
     def load_overload(self, sig: Any, target_context: Any) -> Any:
+        found = None
         try:
-            return super().load_overload(sig, target_context)
+            found = super().load_overload(sig, target_context)
         except OSError as error:
             _warn(Path(self.cache_path), error)
-            return None
+        if found is None:
+            announce_compilation()
+        return found
 
     @override
     def save_overload(self, sig: Any, data: Any) -> None:

@@ -12,7 +12,7 @@ from nappingrl.agent.arguments import check_sizes, default_method, path_of, reso
 from nappingrl.agent.calibration import Calibration, calibrate
 from nappingrl.agent.callbacks import OnEpisode, ended_episodes
 from nappingrl.agent.context_names import ContextNames
-from nappingrl.agent.environment import EnvFacts, check_env, observed, read_domain, read_env
+from nappingrl.agent.environment import EnvFacts, check_env, no_time_limit, observed, read_domain, read_env
 from nappingrl.agent.notices import Notices
 from nappingrl.agent.saving import load_saved, save_agent
 from nappingrl.agent.status import Journal, Status, log
@@ -279,6 +279,8 @@ class NappingAgent:
         check_env(self.agent, facts)
         if self._adaptation is None or not (self.domain.name or self.has_begun):
             self.adopt(read_domain(facts, self.domain))
+            if not facts.time_limit:
+                self._notices.warn_of("time limit", no_time_limit(facts))
         return facts
 
     def calibrate(self, env_or_transitions: Any, episodes: int = 10, seed: int | None = None) -> Calibration:

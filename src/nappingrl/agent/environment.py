@@ -40,19 +40,26 @@ def read_env(env: Any) -> EnvFacts:
         return EnvFacts(_name(env.unwrapped), env.observation_space, env.action_space, _time_limit(env))
     if isinstance(env, VectorEnv):
         limit = getattr(env.spec, "max_episode_steps", None) or getattr(env.unwrapped, "max_episode_steps", None)
+        if copies := getattr(env.unwrapped, "envs", ()):
+            limit = _time_limit(copies[0]) or limit
         name = _name(env.unwrapped)
         return EnvFacts(name, env.single_observation_space, env.single_action_space, limit or 0, env.num_envs)
     if is_sb3_vector(env):
-        try:
-            spec = env.get_attr("spec", [0])[0]
-        except AttributeError:
-            spec = None
+        spec, limit = _ask(env, "spec"), _ask(env, "_max_episode_steps")  # the attribute of gymnasium's TimeLimit
         name = shown(spec.id) if spec is not None else type(env).__name__
-        limit = getattr(spec, "max_episode_steps", None)
+        limit = limit or getattr(spec, "max_episode_steps", None)
         return EnvFacts(name, env.observation_space, env.action_space, limit or 0, env.num_envs)
     raise BadSpecError(
         f"wrap takes a gymnasium.Env, a gymnasium.vector.VectorEnv or a VecEnv of SB3, not {type(env).__name__}"
     )
+
+
+def _ask(env: Any, attribute: str) -> Any:
+    """An attribute of the first copy in a VecEnv of SB3; None: it has none."""
+    try:
+        return env.get_attr(attribute, [0])[0]
+    except AttributeError:
+        return None
 
 
 def is_sb3_vector(env: Any) -> bool:
@@ -96,6 +103,14 @@ def read_domain(env: EnvFacts, bare: DomainSpec) -> DomainSpec:
     )
 
 
+def no_time_limit(env: EnvFacts) -> str:
+    """What to say of an environment without a time limit."""
+    return (
+        f"{env.name} has no time limit that gymnasium knows of: plans reach as far as the longest episode so far, and "
+        "an episode that never ends is never judged; if it has none, wrap it in gymnasium.wrappers.TimeLimit"
+    )
+
+
 def check_env(agent: Agent, env: EnvFacts) -> None:
     """Raise if the environment's spaces are not those that the agent was trained in; bounds may differ."""
     if not (_fits_observations(agent, env.observation_space) and _fits_actions(agent, env.action_space)):
@@ -130,11 +145,11 @@ def _name(env: Any) -> str:
 
 
 def _time_limit(env: Env) -> int:
-    """Steps after which an episode is truncated; 0: unknown."""
+    """Steps after which an episode is truncated, by its spec, its own `max_steps` or a wrapper; 0: unknown."""
     spec = env.unwrapped.spec
-    limits = [spec.max_episode_steps] if spec is not None else []
+    limits = [spec.max_episode_steps if spec is not None else None, getattr(env.unwrapped, "max_steps", None)]
     while isinstance(env, gymnasium.Wrapper):
         if isinstance(env, TimeLimit):
             limits.append(env._max_episode_steps)
         env = env.env
-    return min((int(limit) for limit in limits if limit and limit > 0), default=0)
+    return min((limit for limit in limits if isinstance(limit, int) and limit > 0), default=0)

@@ -11,13 +11,11 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from nappingrl._build import is_cold
+from nappingrl._build import COMPILING, is_cold, log
 
 if TYPE_CHECKING:
     from nappingrl.report.runs import Run
 
-STARTING, COMPILING = "starting", "compiling kernels, once per version (about 20 s)"
-"""What happens before the first episode ends."""
 _GAP = 2
 """Characters between columns."""
 _MAX_CELL = 30
@@ -31,14 +29,16 @@ def progress(text: str) -> Iterator[Callable[..., None]]:
     Yields a function of (done, total) and, optionally, a new text.
     """
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as bar:
+    is_shown = sys.stderr.isatty()
+    log.disabled = is_shown  # the bar says it
+    with Progress(*columns, console=Console(stderr=True), disable=not is_shown, transient=True) as bar:
         task = bar.add_task(text, total=None)
 
         def update(done: int, total: int, description: str = text) -> None:
             if done:
                 bar.update(task, completed=done, total=total, description=description)
             else:  # a bar that moves without a length
-                bar.update(task, total=None, description=f"{description}: {COMPILING if is_cold() else STARTING}")
+                bar.update(task, total=None, description=f"{description}: {COMPILING if is_cold() else 'starting'}")
 
         yield update
 

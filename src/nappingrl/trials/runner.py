@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from nappingrl._build import announce_compilation
 from nappingrl.agents import load, load_agent
 from nappingrl.agents.base import Agent
 from nappingrl.domains import find_domain
@@ -204,6 +205,7 @@ def _run_chunks(
                 yield chunk, run_chunk(spec, agent, chunk, report.add)
         return
     else:
+        announce_compilation()
         results = run_in_workers(spec, agent, todo, min(workers, len(todo)), report.add)
     yield from sorted(results, key=lambda result: result[0]) if is_ordered else results
 

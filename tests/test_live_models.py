@@ -22,6 +22,8 @@ IMAGE = spaces.Box(0, 255, (36, 36, 1), np.uint8)
 class Guess(gymnasium.Env[Any, np.int64]):
     """Ten random observations; action 2 is rewarded, all others punished."""
 
+    max_steps = 10
+
     def __init__(self, space: spaces.Space[Any]) -> None:
         self.observation_space, self.action_space = space, spaces.Discrete(3)
         self._steps = 0
@@ -35,7 +37,7 @@ class Guess(gymnasium.Env[Any, np.int64]):
 
     def step(self, action: np.int64) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         self._steps += 1
-        return self.observation_space.sample(), 1.0 if action == 2 else -1.0, self._steps == 10, False, {}
+        return self.observation_space.sample(), 1.0 if action == 2 else -1.0, self._steps == self.max_steps, False, {}
 
 
 @pytest.mark.parametrize(("policy", "space"), [("MultiInputPolicy", PARTS), ("CnnPolicy", IMAGE)])

@@ -50,7 +50,9 @@ def wood_and_tnt(rng: Rng) -> Draft:
     """A pig beside a block of wood, and one over TNT."""
     x = draw(rng, 1.0, 3.5)
     left, floor = x - draw(rng, 5.0, 5.6), draw(rng, -2.9, -2.5)
-    return Draft([*_beside_wood(rng, left, floor), *_over_tnt(rng, x), *drawn_decoys(rng, near=0, tnts=0)], birds=2)
+    return Draft(
+        [*_beside_wood(rng, left, floor), *_over_tnt(rng, x, 2.1), *drawn_decoys(rng, near=0, tnts=0)], birds=2
+    )
 
 
 def wood_and_stone(rng: Rng) -> Draft:
@@ -85,11 +87,11 @@ def _under_stone(rng: Rng, x: float, top: float) -> Items:
     return [*_leaning(x, top), ledge(edge - 2.6, edge, shelf), block(edge - 0.35, shelf, "RectFat", "stone")]
 
 
-def _over_tnt(rng: Rng, x: float) -> Items:
+def _over_tnt(rng: Rng, x: float, lip: float = 1.7) -> Items:
     """A pig under a roof behind ice, TNT on a plinth under its ledge, so that no rolling bird touches it."""
     plinth = GROUND + 0.5
     top = plinth + draw(rng, 1.4, 1.7)
-    items = [pig(x, top), ledge(x - 1.4, x + 3.0, top), ledge(x - 1.7, x + 3.0, top + 2.0), *ice_pile(x - 1.0, top)]
+    items = [pig(x, top), ledge(x - 1.4, x + 3.0, top), ledge(x - lip, x + 3.0, top + 2.0), *ice_pile(x - 1.0, top)]
     return [
         *items,
         wall(x + 0.37, top, top + 0.7),

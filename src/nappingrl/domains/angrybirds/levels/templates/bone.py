@@ -37,7 +37,7 @@ def bone_in_a_tunnel(rng: Rng) -> Draft:
     x, top = draw(rng, 0.5, 3.5), draw(rng, -2.2, -1.4)
     left = x - draw(rng, 4.6, 5.4)
     items = [*shaft(x, top), ledge(left - 1.2, left + 2.4, GROUND + 1.4)]
-    return Draft([*items, *drawn_decoys(rng, 4, 0, 2)], birds=2, spots=[(left, GROUND)])
+    return Draft([*items, *drawn_decoys(rng, 5, 0, 2)], birds=2, spots=[(left, GROUND)])
 
 
 def bone_on_the_ledge(rng: Rng) -> Draft:
@@ -48,11 +48,12 @@ def bone_on_the_ledge(rng: Rng) -> Draft:
 
 
 def bone_on_the_roof(rng: Rng) -> Draft:
-    """The pig in a cellar, TNT behind a wall on its roof, high; the bone behind the TNT, high."""
-    x, roof = draw(rng, -2.0, 1.6), GROUND + draw(rng, 1.15, 1.35)
+    """A pig in a cellar, TNT behind a wall on its roof, high; one behind a low wall, high; the bone behind the TNT."""
+    x, roof = draw(rng, 0.5, 2.0), GROUND + draw(rng, 1.15, 1.35)
     at, floor = x + draw(rng, 0.9, 1.1), roof + THICK
+    left, ground = x - draw(rng, 5.2, 5.8), draw(rng, -2.9, -2.5)
     items = [*cellar(x, roof, 2.0, 3.8, "BasicMedium", 1.5), tnt(at, floor), wall(at - 1.6, floor, floor + 1.9)]
-    return Draft([*items, *drawn_decoys(rng, 3, 2, 1)], birds=2, spots=[(x + 3.3, floor)])
+    return Draft([*items, *walled(left, ground), *drawn_decoys(rng, 3, 0, 0)], birds=3, spots=[(x + 3.3, floor)])
 
 
 def two_pigs(rng: Rng) -> Draft:
@@ -67,7 +68,7 @@ def behind_a_screen(rng: Rng) -> Draft:
     """A platform shuts low flights: high at the pig, and at the bone under it."""
     x, top = draw(rng, -1.0, 3.0), draw(rng, -2.0, -1.2)
     items = [pig(x, top), ledge(x - 0.5, x + 3.0, top), screen(rng, low(x, top + _PIG), 1.2, 2.8)]
-    return Draft([*items, *drawn_decoys(rng, 4, 1, 2)], birds=2, spots=[(x - draw(rng, 1.6, 2.4), GROUND)])
+    return Draft([*items, *drawn_decoys(rng, 5, 1, 2)], birds=2, spots=[(x - draw(rng, 1.6, 2.4), GROUND)])
 
 
 VARIANTS = (

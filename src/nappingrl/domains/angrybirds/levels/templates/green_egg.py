@@ -29,7 +29,7 @@ def egg_before(rng: Rng) -> Draft:
     """Low or high; with the egg, high."""
     x, top = draw(rng, -1.0, 3.5), draw(rng, -2.6, -1.2)
     return Draft(
-        [pig(x, top), ledge(x - 1.1, x + 3.6, top), *drawn_decoys(rng, far=3, tnts=1)], spots=[(x - 0.68, top)]
+        [pig(x, top), ledge(x - 1.1, x + 3.6, top), *drawn_decoys(rng, far=4, near=1, tnts=1)], spots=[(x - 0.68, top)]
     )
 
 
@@ -38,7 +38,7 @@ def tnt_on_the_roof(rng: Rng) -> Draft:
     x, top = draw(rng, -3.0, 1.5), draw(rng, -2.0, -1.0)
     roof, at = top + 1.6, x + draw(rng, 0.6, 1.1)
     items = [pig(x, top), ledge(x - 1.6, x + 3.0, top), ledge(x - 1.4, x + 3.6, roof), tnt(at, roof)]
-    items += [wall(at - 1.6, roof, roof + 1.9), *drawn_decoys(rng, far=3, near=1, tnts=1)]
+    items += [wall(at - 1.6, roof, roof + 1.9), *drawn_decoys(rng, far=4, near=1, tnts=1)]
     return Draft(items, spots=[(x - draw(rng, 0.95, 1.15), top)])
 
 
@@ -69,7 +69,7 @@ def egg_before_the_tnt(rng: Rng) -> Draft:
     x, roof = draw(rng, -1.0, 3.5), GROUND + draw(rng, 1.15, 1.3)
     at, floor = x - draw(rng, 1.5, 1.65), roof + THICK
     return Draft(
-        [*cellar(x, roof, 2.7, 3.0), tnt(at, floor), *drawn_decoys(rng, far=3, near=1, tnts=1)],
+        [*cellar(x, roof, 2.7, 3.0), tnt(at, floor), *drawn_decoys(rng, far=4, near=2, tnts=1)],
         spots=[(at - 0.7, floor)],
     )
 
@@ -84,7 +84,7 @@ def behind_a_screen(rng: Rng) -> Draft:
 def two_ways(rng: Rng) -> Draft:
     """One pig behind a wall (high), one in a cellar (TNT, low or high; with the egg, high)."""
     x, roof = draw(rng, 0.5, 3.5), GROUND + draw(rng, 1.15, 1.3)
-    at, floor = x + draw(rng, 0.9, 1.1), roof + THICK
+    at, floor = x + draw(rng, 1.2, 1.4), roof + THICK
     left, ground = x - draw(rng, 4.6, 5.4), draw(rng, -2.9, -2.5)
     items = [*walled(left, ground), *cellar(x, roof, 1.9, 2.8, "BasicMedium", 1.5), tnt(at, floor)]
     return Draft([*items, *drawn_decoys(rng, far=3, near=0)], birds=2, spots=[(at - 0.7, floor)])

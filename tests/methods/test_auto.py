@@ -84,7 +84,7 @@ def test_candidates_can_be_chosen() -> None:
 def test_too_many_observations_for_a_candidate_leave_the_others() -> None:
     """Angry Birds has 322: foresight's model of them took 12 GB and minutes."""
     method = NappingAgent("dqn", domain="angrybirds").method
-    assert list(method.candidates) == ["reground", "facts", "napping-ucb"]
+    assert list(method.candidates) == ["reground", "facts", "recall", "napping-ucb"]
     assert "at most 64 observations" in method.refused["foresight"]
 
 

@@ -141,6 +141,8 @@ def test_every_method_is_the_trained_agent_until_detection(
         return  # outcomes do not repeat there
     if method == "plan":
         return  # three short episodes may be too few for its model
+    if method == "recall":
+        return  # episodes are too long, and in Angry Birds the agent's shot may fail without a better one
     assert given.select(columns).equals(frozen.select(columns)) == (method == "frozen")
 
 

@@ -108,6 +108,12 @@ class Standardised(Calibrated):
         self._mean[rows] += difference / (self._n_learned[rows] + 1)
         self._squares[rows] += difference * (returns - self._mean[rows])
 
+    def calibrate(self, row: int, returns: Floats, episode: int) -> None:
+        """Learn the returns of earlier episodes, and judge from `episode` on."""
+        self._n_learned[row], self._last[row] = len(returns), episode
+        self._mean[row] = returns.mean() if len(returns) else 0.0
+        self._squares[row] = ((returns - self._mean[row]) ** 2).sum()
+
     def _standardise(self, rows: Rows, returns: Floats) -> Floats:
         """Returns in spreads from their mean."""
         spread = np.sqrt(self._squares[rows] / (self._n_learned[rows] - 1))

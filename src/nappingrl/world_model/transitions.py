@@ -122,3 +122,16 @@ def _resized(array: NDArray[Any], size: int) -> NDArray[Any]:
     resized = np.zeros((len(array), size, *array.shape[2:]), array.dtype)
     resized[:, : array.shape[1]] = array
     return resized
+
+
+def episode_steps(transitions: Transitions) -> list[NDArray[np.int64]]:
+    """The steps of each episode."""
+    if not transitions.n:
+        return []
+    ends = np.flatnonzero(transitions.episodes[1:] != transitions.episodes[:-1]) + 1
+    return np.split(np.arange(transitions.n), ends)
+
+
+def episode_returns(transitions: Transitions) -> Floats:
+    """The return of each episode."""
+    return np.array([transitions.rewards[steps].sum() for steps in episode_steps(transitions)])

@@ -102,6 +102,10 @@ class Residual(Detector):
         flags: Flags = self._is_calibrated[rows]
         return flags
 
+    def why_blind(self, row: int) -> str:
+        """Why it cannot alarm although it is calibrated, in words; empty: it can."""
+        return "" if self._has_repeats[row] else self.memory.why_not(row)
+
     @override
     def step(self, rows: Rows, transition: Transition) -> None:
         before = self.context[rows].copy()
@@ -318,7 +322,7 @@ class Residual(Detector):
     @override
     def status(self, row: int) -> str:
         if self._is_calibrated[row]:
-            why = "" if self._has_repeats[row] else self.memory.why_not(row)
+            why = self.why_blind(row)
             return f"cannot alarm: {why}" if why else ""
         n_episodes = int(self._episode[row] - self._first_episode[row])
         n_needed = self.config.n_calibration_episodes if self._first_episode[row] >= 0 else -self._first_episode[row]

@@ -1,5 +1,6 @@
 """Shots in words: "the stone ledge left of the pig, high, 15 pixels above its centre"."""
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ def name_shot(observation: NDArray[np.floating[Any]], action: int) -> str:
     if shot_of(action) is not None:
         return "a free shot"
     slot, trajectory, offset = split(action)
-    level = decode(observation)
+    level = _decode(np.asarray(observation, np.float32).tobytes())
     target = next((target for target in level.targets if target.slot == slot), None)
     if target is None:
         return f"nothing (place {slot + 1} is empty), {TRAJECTORIES[trajectory]}"
@@ -27,6 +28,13 @@ def name_shot(observation: NDArray[np.floating[Any]], action: int) -> str:
     return f"{_name_target(target, level)}, {TRAJECTORIES[trajectory]}{side}"
 
 
+@lru_cache(maxsize=64)
+def _decode(observation: bytes) -> ObservedLevel:
+    """The level of an observation, of which many actions are named."""
+    return decode(np.frombuffer(observation, np.float32))
+
+
+@lru_cache(maxsize=1024)
 def _name_target(target: Target, level: ObservedLevel) -> str:
     """A name that no other object of the level has."""
     name = _describe(target, level)

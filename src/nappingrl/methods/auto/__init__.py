@@ -13,13 +13,14 @@ from nappingrl.agents.observations import merge_decisions, take, take_decision
 from nappingrl.errors import BadSpecError
 from nappingrl.methods.auto.arbiter import AGENT, Arbiter, Offer
 from nappingrl.methods.auto.candidates import CANDIDATES, CandidatesOption, make_candidates
-from nappingrl.methods.auto.usual import episode_returns, expected_returns, usual_returns
+from nappingrl.methods.auto.usual import expected_returns, usual_returns
 from nappingrl.methods.base import Method, MethodInfo
 from nappingrl.methods.contexts import MAX_CONTEXTS
 from nappingrl.methods.napping import Napping
 from nappingrl.options import Option
 from nappingrl.snapshot import Expected, Sizes, flatten, unflatten
 from nappingrl.types import Actions, Decision, Flags, Floats, Keys, Observations, Rows, Transition, with_prefix
+from nappingrl.world_model.transitions import episode_returns
 
 MIXED = -1
 """Several players have acted in this episode: its return says nothing of any of them."""
@@ -186,7 +187,7 @@ class Auto(Method):
             return Arbiter.of(usual_returns(before, horizon), len(self._names))
         current = self._memory.current(row)  # nothing is known of the world before: ask the agent's critic
         arbiter = Arbiter.of(expected_returns(current, self.agent, horizon), len(self._names))
-        for total in episode_returns(current):
+        for total in episode_returns(current).tolist():
             arbiter.players[AGENT].add(total)
         return arbiter
 

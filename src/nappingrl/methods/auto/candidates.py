@@ -12,7 +12,7 @@ from nappingrl.options import Option
 from nappingrl.registry import methods
 from nappingrl.score import reward_score
 
-CANDIDATES = ("reground", "facts", "foresight", "napping-ucb")
+CANDIDATES = ("reground", "facts", "recall", "foresight", "napping-ucb")
 """In the order in which they are tried."""
 
 

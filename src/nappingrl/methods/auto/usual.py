@@ -3,11 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nappingrl.agents.base import Agent
-from nappingrl.types import Floats
-from nappingrl.world_model.transitions import Transitions
+from nappingrl.world_model.transitions import Transitions, episode_returns, episode_steps
 
 
 class Usual(NamedTuple):
@@ -28,10 +26,10 @@ NOTHING = Usual(0, 0.0, 0.0, 0.0, 0.0)
 
 def usual_returns(before: Transitions, horizon: int) -> Usual:
     """What the episodes of these transitions earned; `horizon`: steps of an episode at most, 0 if unknown."""
-    parts = _episodes(before)
+    parts = episode_steps(before)
     if not parts:
         return NOTHING
-    totals = _totals(before)
+    totals = episode_returns(before)
     lowest = min(float(np.cumsum(before.rewards[part]).min()) for part in parts)
     mean = float(totals.mean())
     longest = horizon * min(float(np.median(before.rewards)), 0.0)
@@ -43,31 +41,13 @@ def expected_returns(current: Transitions, agent: Agent, horizon: int) -> Usual:
 
     The critic speaks of discounted returns; the shortfall is scaled to undiscounted ones.
     """
-    parts = _episodes(current)
+    parts = episode_steps(current)
     values = agent.values(current.states[[part[0] for part in parts]].astype(np.float32)) if parts else None
     if values is None or agent.gamma is None:
         return NOTHING
-    totals = _totals(current)
+    totals = episode_returns(current)
     earned = np.array([current.rewards[part] @ agent.gamma ** np.arange(len(part)) for part in parts])
     scale = np.abs(totals).sum() / max(float(np.abs(earned).sum()), 1e-9)
     mean = float((totals + (values - earned) * scale).mean())
     known = usual_returns(current, horizon)
     return Usual(len(parts), mean, known.deviation, known.lowest, max(abs(mean), mean - known.mean + known.range))
-
-
-def _totals(transitions: Transitions) -> Floats:
-    return np.array([transitions.rewards[part].sum() for part in _episodes(transitions)])
-
-
-def _episodes(transitions: Transitions) -> list[NDArray[np.int64]]:
-    """The steps of each episode."""
-    if not transitions.n:
-        return []
-    ends = np.flatnonzero(transitions.episodes[1:] != transitions.episodes[:-1]) + 1
-    return np.split(np.arange(transitions.n), ends)
-
-
-def episode_returns(transitions: Transitions) -> list[float]:
-    """The return of each episode."""
-    returns: list[float] = _totals(transitions).tolist()
-    return returns

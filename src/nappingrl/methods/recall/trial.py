@@ -1,0 +1,205 @@
+"""One trial: the outcomes of each context, and the action that follows from them."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nappingrl.agents.base import Agent
+from nappingrl.methods.base import Forecast
+from nappingrl.methods.contexts import MAX_CONTEXTS
+from nappingrl.methods.recall.outcomes import CONFIG, Names, Outcomes, Recollection, prior_values, split_name
+from nappingrl.snapshot import Expected, Sizes
+from nappingrl.types import DomainSpec, Floats
+
+Row = NDArray[np.floating[Any]]
+MAX_RETURNS = 20
+"""Latest episodes of the frozen agent by which its return in a context is known."""
+N_DESCRIBED = 5
+"""Kinds of actions that a description names."""
+
+
+@dataclass(slots=True)
+class TrialState:
+    """Everything that a trial has learned, for saving."""
+
+    context: Annotated[int, Expected(low=0)]
+    contexts: dict[int, Outcomes]
+    episode: Outcomes
+    """The unfinished episode."""
+    is_agents: bool
+    """Whether only the frozen agent's actions were executed in it."""
+    returns: list[float]
+    """Of the frozen agent's latest episodes in this context."""
+    n_usual: Annotated[int, Expected(low=0)]
+    usual: float
+    """Mean return of the episodes before the change."""
+    low: float
+    """The lowest return of an episode so far."""
+
+    def check(self, sizes: Sizes) -> None:
+        """Raise if what was saved is no trial's."""
+        if len(self.contexts) > MAX_CONTEXTS + 1 or min(self.contexts, default=1) < 1:
+            raise ValueError(f"outcomes of the contexts {sorted(self.contexts)[:5]}")
+        if (
+            max((o.n for o in self.contexts.values()), default=0) > CONFIG.max_outcomes
+            or self.episode.n > CONFIG.max_steps
+        ):
+            raise ValueError(f"more than {CONFIG.max_outcomes} outcomes")
+        if len(self.returns) > MAX_RETURNS:
+            raise ValueError(f"{len(self.returns)} returns; at most {MAX_RETURNS} are kept")
+
+
+class RecallTrial:
+    """Remembers outcomes by context, and estimates what each action would return."""
+
+    def __init__(self, agent: Agent, domain: DomainSpec) -> None:
+        self.agent, self.domain = agent, domain
+        self.context = 0
+        self._contexts: dict[int, Recollection] = {}
+        self._returns: list[float] = []
+        self._n_usual, self._usual, self._low = 0, 0.0, 0.0
+        self.discard_episode()
+
+    def discard_episode(self) -> None:
+        """Forget the unfinished episode."""
+        self._steps: list[tuple[Row, int, float]] = []
+        self._is_agents = True
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it has outcomes of the current context."""
+        return self.context > 0 and self._contexts[self.context].outcomes.n > 0
+
+    def enter(self, context: int) -> None:
+        """Go on with what is known of a context; the outcomes of the running episode count for it."""
+        self.context = context
+        self._returns = []
+        if context and context not in self._contexts:
+            self._contexts[context] = self._recollection(Outcomes.none(len(self.domain.observation_low)))
+            for old in list(self._contexts)[: -MAX_CONTEXTS - 1]:
+                del self._contexts[old]
+
+    def _recollection(self, outcomes: Outcomes) -> Recollection:
+        return Recollection(outcomes, self._embed, self._name)
+
+    def _embed(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
+        if not len(observations):
+            return np.zeros((0, self.agent.embedding_dim), np.float32)
+        return self.agent.forward(observations).model_states
+
+    def _name(self, observation: NDArray[np.float32], action: int) -> str:
+        name = self.domain.name_action
+        if name is not None:
+            return name(observation, action)
+        return self.domain.action_names[action] if self.domain.action_names else f"action {action}"
+
+    # ------------------------------------------------------------------------------------------------- acting
+
+    def act(
+        self, observation: Row, model_state: NDArray[np.float32], preferences: NDArray[np.float32], wanted: int
+    ) -> int:
+        """The action with the highest estimate; the wanted one unless another is better."""
+        valid, values = self._estimate(observation.astype(np.float32), model_state, preferences, wanted)
+        best = int(values.argmax())
+        is_wanted = values[valid == wanted]
+        return wanted if len(is_wanted) and is_wanted[0] >= values[best] else int(valid[best])
+
+    def _estimate(
+        self, observation: NDArray[np.float32], model_state: NDArray[np.float32], preferences: NDArray[np.float32],
+        wanted: int,
+    ) -> tuple[NDArray[np.int64], Floats]:  # fmt: skip
+        """The valid actions, and what each should return."""
+        mask = self.domain.action_mask
+        valid = np.arange(self.domain.n_actions) if mask is None else np.flatnonzero(mask(observation[None])[0])
+        if not len(valid):
+            valid = np.array([wanted])
+        names: Names = np.array([split_name(self._name(observation, action)) for action in valid.tolist()])
+        low = min(self._low, self._usual - abs(self._usual))  # all returns so far may have been the same
+        prior = prior_values(preferences[valid], low, self._usual)
+        return valid, self._contexts[self.context].values(model_state, names, prior)
+
+    # ------------------------------------------------------------------------------------------------- learning
+
+    def learn(self, observation: Row, action: int, reward: float, is_agents: bool) -> None:
+        """Take a step into the running episode."""
+        self._steps.append((np.array(observation, np.float32), action, reward))
+        self._is_agents &= is_agents
+
+    def end_episode(self) -> None:
+        """Remember how the episode ended."""
+        if not self._steps:
+            return
+        episode = self._episode()
+        episode.returns = episode.returns[::-1].cumsum()[::-1]
+        total = float(episode.returns[0])
+        self._low = min(self._low, total) if self._n_usual or self.context else total
+        if self.context:
+            self._contexts[self.context].add(episode)
+            if self._is_agents:
+                self._returns = [*self._returns, total][-MAX_RETURNS:]
+            if not self._n_usual:  # nothing is known of the world before: hope for the best so far
+                self._usual = max(self._usual, total)
+        else:
+            self._n_usual += 1
+            self._usual += (total - self._usual) / self._n_usual
+        self.discard_episode()
+
+    def _episode(self) -> Outcomes:
+        if not self._steps:
+            return Outcomes.none(len(self.domain.observation_low))
+        observations, actions, rewards = zip(*self._steps, strict=True)
+        is_first = np.arange(len(actions)) == 0
+        return Outcomes(np.array(observations), np.array(actions, np.int64), np.array(rewards, np.float64), is_first)
+
+    # ------------------------------------------------------------------------------------------------- telling
+
+    def forecast(self) -> Forecast | None:
+        """What the agent has earned here, and what the best actions at the starts of the latest episodes promise."""
+        if not self.is_active or not self._returns:
+            return None
+        outcomes = self._contexts[self.context].outcomes
+        starts = outcomes.observations[outcomes.is_first][-CONFIG.n_starts :]
+        if not len(starts):
+            return None
+        d = self.agent.forward(starts)
+        each = zip(starts, d.model_states, d.preferences, d.actions.tolist(), strict=True)
+        own = [float(self._estimate(*state)[1].max()) for state in each]
+        return Forecast(float(np.mean(self._returns)), float(np.mean(own)))
+
+    def describe(self) -> str:
+        """The actions that were tried most, and what they returned."""
+        if not self.is_active:
+            return ""
+        o = self._contexts[self.context].outcomes
+        names = [self._name(obs, action) for obs, action in zip(o.observations, o.actions.tolist(), strict=True)]
+        totals = {name: o.returns[[other == name for other in names]] for name in set(names)}
+        most = Counter(names).most_common(N_DESCRIBED)
+        lines = [f"{name}: {n} times, mean return {totals[name].mean():.2f}" for name, n in most]
+        return f"the best of {o.n} remembered outcomes of like actions in like states; tried most: {'; '.join(lines)}"
+
+    def context_sizes(self) -> dict[int, int]:
+        """Number of outcomes in each context."""
+        return {context: known.outcomes.n for context, known in sorted(self._contexts.items())}
+
+    # ------------------------------------------------------------------------------------------------- saving
+
+    def state(self) -> TrialState:
+        """Everything learned."""
+        contexts = {context: known.outcomes for context, known in self._contexts.items()}
+        return TrialState(
+            self.context, contexts, self._episode(), self._is_agents, self._returns, self._n_usual, self._usual,
+            self._low,
+        )  # fmt: skip
+
+    def restore(self, state: TrialState) -> None:
+        """Continue from what `state` returned, which may come from a file."""
+        self.context, self._is_agents, self._returns = state.context, state.is_agents, state.returns
+        self._n_usual, self._usual, self._low = state.n_usual, state.usual, state.low
+        self._contexts = {context: self._recollection(outcomes) for context, outcomes in state.contexts.items()}
+        if self.context and self.context not in self._contexts:
+            self.enter(self.context)
+        e = state.episode
+        self._steps = list(zip(e.observations, e.actions.tolist(), e.returns.tolist(), strict=True))

@@ -17,8 +17,9 @@ def check_agent(agent: Any, domain: str) -> None:
     Raises:
         AssertionError: with what the contract asks and what came instead.
     """
-    spec, loaded = find_domain(domain), load(agent, domain)
+    loaded = load(agent, domain)
     assert isinstance(loaded, Agent), f"{loaded!r} is no nappingrl.Agent"
+    spec = find_domain(domain).with_options(loaded.domain_options)
     check_fit(loaded, spec)
     agent = loaded.for_trials(5)
     rows = np.arange(5)

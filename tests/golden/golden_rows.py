@@ -82,6 +82,7 @@ def _cases() -> dict[str, list[str]]:
     add(_in("cartpole", "ppo", 3, "1..6+4"), "--method", "napping", "--novelty", "none", "--detector", "given")
     add(_in("crossroad", "ppo", 2, "2+12"), "--method", "napping", "--novelty", "all")
     add(_in("angrybirds", "dqn", 1, "1+8"), "--method", "napping", "--novelty", "all")
+    add(_in("angrybirds", "dqn", 2, "2+10"), "--method", "recall", "--detector", "given", "--novelty", "green-egg")
     for agent in ("naive", "naive-adaptation", "datalab", "replanner", "hydra"):
         add(_in("angrybirds", agent, 2, "2+6"), "--method", "frozen")
     add(_in("cartpole", "hydra", 1, "2+2"), "--method", "frozen")

@@ -7,7 +7,8 @@ import argparse
 import time
 
 import nappingrl
-from nappingrl.trials.workers import CHUNK, default_workers
+from nappingrl.trials.chunks import CHUNK
+from nappingrl.trials.workers import default_workers
 
 PROTOCOL, EPISODES = "0+1", 1  # short chunks, to make the overhead visible
 

@@ -67,6 +67,17 @@ def wrapper_specs(names: Sequence[str]) -> tuple[WrapperSpec, ...]:
     return tuple(specs)
 
 
+def as_made(wrapper: WrapperSpec) -> WrapperSpec | None:
+    """A wrapper of an environment so that gymnasium can make it again; None: its arguments are unknown.
+
+    Wrappers that do not record their arguments, as those of MiniGrid, are found by their class among those with a name.
+    """
+    if wrapper.kwargs is not None:
+        return wrapper
+    named = [(name, kwargs) for name, (target, kwargs, _) in known_wrappers().items() if target == wrapper.entry_point]
+    return WrapperSpec(named[0][0], wrapper.entry_point, named[0][1]) if named else None
+
+
 def _check_installed(name: str, target: str) -> None:
     module, _, attribute = target.partition(":")
     try:

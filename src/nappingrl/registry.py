@@ -64,6 +64,8 @@ class Entry:
     """The class of that environment."""
     horizon: int = 0
     """A domain's steps per episode."""
+    usual_length: float = 0.0
+    """The mean steps per episode that its evaluation had; 0: unknown, so that estimates count `horizon`."""
     is_stateful: bool = False
     """Whether an agent learns by itself; reports then label it by its own title, not by the method `frozen`."""
     origin: str = "nappingrl"
@@ -222,16 +224,17 @@ domains = _built_in(
     "domain",
     ("cartpole", "domains.cartpole:CartPole",
      {"title": "CartPole", "colour": "#0072b2", "marker": "o", "env_id": "nappingrl/CartPole-v0", "horizon": 200,
-      "cost": 0.8}),
+      "usual_length": 140.0, "cost": 0.8}),
     ("mountaincar", "domains.mountaincar:MountainCar",
      {"title": "MountainCar", "colour": "#d55e00", "marker": "s", "env_id": "nappingrl/MountainCar-v0",
-      "horizon": 500, "cost": 1.6}),
+      "horizon": 500, "usual_length": 150.0, "cost": 1.6}),
     ("crossroad", "domains.crossroad:CrossRoad",
      {"title": "CrossRoad", "colour": "#009e73", "marker": "^", "env_id": "nappingrl/CrossRoad-v0", "horizon": 100,
-      "cost": 1.5}),
+      "usual_length": 11.0, "cost": 1.5}),
     ("angrybirds", "domains.angrybirds.domain:AngryBirds",
      {"title": "Angry Birds", "colour": "#cc79a7", "marker": "v", "env_id": "nappingrl/AngryBirds-v0",
-      "env_class": "nappingrl.domains.angrybirds.env:AngryBirdsEnv", "horizon": 5, "cost": 8000.0}),
+      "env_class": "nappingrl.domains.angrybirds.env:AngryBirdsEnv", "horizon": 5,
+      "usual_length": 1.4, "cost": 8000.0}),
 )  # fmt: skip
 
 _WEIGHTS = "it changes the network's weights and learns no rules"

@@ -217,9 +217,7 @@ def test_out_folder_of_another_experiment(run_short: Callable[..., Done]) -> Non
 
 def test_a_run_of_one_novelty_grows(napping: Napping, monkeypatch: pytest.MonkeyPatch) -> None:
     """Finished trials keep their rows, and finished parts their bytes."""
-    for module in ("workers", "runner"):
-        monkeypatch.setattr(f"nappingrl.trials.{module}.CHUNK", 2)
-    monkeypatch.setattr("nappingrl.trials.manifest.make_manifest.__defaults__", (2,))
+    monkeypatch.setattr("nappingrl.trials.chunks.CHUNK", 2)
 
     def grow(trials: int, out: str) -> pl.DataFrame:
         words = ("--protocol", "1+2", "--workers", "1", "--out", out)

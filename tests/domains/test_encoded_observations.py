@@ -19,7 +19,7 @@ from nappingrl.cli import main
 from nappingrl.cli.argv import parse
 from nappingrl.cli.run import Run, command_for
 from nappingrl.domains import find_domain
-from nappingrl.env_wrappers import WRAPPERS, known_wrappers, wrapper_specs
+from nappingrl.env_wrappers import WRAPPERS, known_wrappers, with_wrappers, wrapper_specs
 from nappingrl.errors import BadObservationError, BadSpecError, MissingExtraError, NappingError
 from nappingrl.novelties.subject import PACKAGES
 from nappingrl.trials.spec import RunSpec
@@ -183,6 +183,20 @@ def test_installed_packages_offer_wrappers(monkeypatch: pytest.MonkeyPatch) -> N
         assert wrapper_specs(["flatten"])[0].entry_point == WRAPPERS["flatten"][0], "built-in names stay"
     finally:
         known_wrappers.cache_clear()
+
+
+def test_a_novelty_around_wrappers_that_record_no_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As MiniGrid's: they are found by their class, or the environment could not be made again to verify a novelty."""
+    monkeypatch.setitem(WRAPPERS, "row-only", ("domains.toy_envs:RowOnly", {}, ""))
+    known_wrappers.cache_clear()
+    try:
+        env = gymnasium.make(with_wrappers("toys/Notes-v0+row-only+flatten"))
+        shown = env.reset(seed=0)[0]
+        reversed_order = ",".join(map(str, reversed(range(len(shown)))))
+        turned = nappingrl.apply_novelty(env, f"obs-remap={reversed_order}").reset(seed=0)[0]
+    finally:
+        known_wrappers.cache_clear()
+    np.testing.assert_array_equal(turned, shown[::-1])
 
 
 def test_minigrid_where_it_is_installed() -> None:

@@ -75,6 +75,17 @@ class Notes(Echo):
         return {"row": super()._show(action), "turn": int(action)}
 
 
+class RowOnly(gymnasium.ObservationWrapper[Any, Any, Any]):
+    """The row of `Notes` alone; as MiniGrid's wrappers, it does not record its arguments."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
+        super().__init__(env)
+        self.observation_space = env.observation_space["row"]  # type: ignore[index]
+
+    def observation(self, observation: Any) -> Any:
+        return observation["row"]
+
+
 class Windy(Echo):
     """Wind adds to an observation, if it is switched on; its terrain is a ragged list, as BipedalWalker's."""
 

@@ -23,7 +23,8 @@ def test_a_predicted_step_is_the_literal_computation(
         model.depends_on_next[0] = d - 1
     state, encoded = size * rng.normal(size=d), rng.normal(size=action_size)
     state = np.clip(state, model.low, model.high)
-    z, shared, after = np.empty(d), np.empty(model.frame.n_shared), np.empty(d)
+    z = (state - model.frame.centre) / model.frame.scale
+    shared, after = np.empty(model.frame.n_shared), np.empty(d)
     reward = predict_step(model, state, encoded, -1, z, shared, after)
     expected, expected_reward = literal_step(model, state, encoded)
     np.testing.assert_allclose(after, expected, atol=1e-9)

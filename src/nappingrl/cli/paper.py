@@ -44,6 +44,8 @@ class Paper:
     """Random seed; every draw derives from it."""
     workers: int = 0
     """Worker processes; 0: one per core."""
+    estimate: bool = False
+    """Only print the stages, how long they are expected to take, and how long finished ones took; runs nothing."""
     json: bool = False
     """Print a single machine-readable object."""
 
@@ -51,20 +53,40 @@ class Paper:
         """Run, draw, judge."""
         check_whole("--workers", self.workers, 0, MAX_WORKERS)
         check_whole("--seed", self.seed, 0, MAX_SEED)
+        if self.estimate:
+            self._print_estimate()
+            return
         make_folder(self.out)
         with locked(self.out):
             for folder in (self.out, *(path for path in self.out.iterdir() if path.is_dir())):
                 remove_temporaries(folder)
             self._evaluate()
 
-    def _evaluate(self) -> None:
-        started = time.perf_counter()
+    def _plan(self) -> tuple[list[Stage], dict[str, float], int]:
+        """The stages, the seconds that each is expected to take, and the number of workers."""
         selection = Selection(self.domains, self.agents, self.methods)
         todo, left_out = plan_evaluation(self.out, self.scale, self.seed, selection)
         for entry in left_out:
             print_note(str(entry))
         workers = self.workers or default_workers()
-        expected = estimate(todo, read_times(self.out / "runs"), workers)
+        return todo, estimate(todo, read_times(self.out / "runs"), workers), workers
+
+    def _print_estimate(self) -> None:
+        todo, expected, workers = self._plan()
+        times = read_times(self.out / "runs")
+        if self.json:
+            by_run = {stage.folder.name: asdict(times.get(stage.folder.name, Times())) for stage in todo}
+            print(json.dumps({"workers": workers, "estimated_seconds": expected, "seconds_by_run": by_run}))
+            return
+        _print_times(todo, expected, times)
+        longest = max(expected.values()) / 60
+        print(
+            f"{sum(expected.values()) / 3600:.1f} hours on {workers} workers; the longest stage: {longest:.0f} minutes"
+        )
+
+    def _evaluate(self) -> None:
+        started = time.perf_counter()
+        todo, expected, workers = self._plan()
         print_note(f"{len(todo)} runs, about {sum(expected.values()) / 60:.0f} minutes on {workers} workers")
         try:
             with progress("paper") as on_progress:
@@ -90,14 +112,11 @@ class Paper:
 
 def _print_times(stages: Sequence[Stage], expected: Mapping[str, float], times: Mapping[str, Times]) -> None:
     """Print the estimated and the measured time of each stage, over all calls."""
-    rows: list[tuple[str, ...]] = [
-        (stage.label, f"{expected[name]:.0f}", f"{times[name].wall:.0f}", f"{times[name].cpu:.0f}")
-        for stage in stages
-        for name in [stage.folder.name]
-    ]
-    totals = [
-        sum(expected.values()),
-        *(sum(getattr(times[s.folder.name], key) for s in stages) for key in ("wall", "cpu")),
-    ]
-    rows.append(("all", *(f"{total:.0f}" for total in totals)))
-    print_table(("stage", "estimated seconds", "measured", "CPU seconds"), rows)
+    rows: list[tuple[str, ...]] = []
+    measured = [times.get(stage.folder.name, Times()) for stage in stages]
+    for stage, spent in zip(stages, measured, strict=True):
+        seconds = (f"{spent.wall:.0f}", f"{spent.cpu:.0f}") if spent.wall else ("", "")
+        rows.append((stage.label, str(stage.spec.n_trials), f"{expected[stage.folder.name]:.0f}", *seconds))
+    totals = sum(expected.values()), sum(spent.wall for spent in measured), sum(spent.cpu for spent in measured)
+    rows.append(("all", str(sum(stage.spec.n_trials for stage in stages)), *(f"{total:.0f}" for total in totals)))
+    print_table(("stage", "trials", "estimated seconds", "measured", "CPU seconds"), rows)

@@ -109,7 +109,7 @@ class Run:
 
         def announce() -> None:
             if expected > LONG:
-                minutes = f"up to {expected / 60:.0f} minutes on {workers} workers"
+                minutes = f"about {expected / 60:.0f} minutes on {workers} workers"
                 print_note(f"{minutes}; Ctrl-C stops it, and nothing is lost")
 
         started = time.perf_counter()

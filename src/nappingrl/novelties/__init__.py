@@ -8,6 +8,7 @@ import gymnasium
 import numpy as np
 from gymnasium.envs.registration import EnvSpec
 
+from nappingrl.env_wrappers import as_made
 from nappingrl.errors import BadSpecError
 from nappingrl.novelties.apply import change
 from nappingrl.novelties.description import read_description
@@ -66,9 +67,9 @@ def _spec_of(env: gymnasium.Env[Any, Any]) -> EnvSpec | None:
     spec = env.unwrapped.spec
     if spec is None or env.spec is None:
         return None
-    wrappers = tuple(
-        wrapper
+    wrappers = [
+        as_made(wrapper)
         for wrapper in env.spec.additional_wrappers
-        if wrapper.kwargs is not None and not wrapper.entry_point.startswith("gymnasium.wrappers.rendering:")
-    )
-    return replace(spec, additional_wrappers=wrappers)
+        if not wrapper.entry_point.startswith("gymnasium.wrappers.rendering:")
+    ]
+    return replace(spec, additional_wrappers=tuple(wrapper for wrapper in wrappers if wrapper is not None))

@@ -10,10 +10,10 @@ import nappingrl
 from nappingrl._build import source_sha256
 from nappingrl.methods.napping.candidates import choice_names
 from nappingrl.registry import agents, detectors, domains, methods
+from nappingrl.trials.chunks import chunk_size
 from nappingrl.trials.manifest_record import Manifest
 from nappingrl.trials.protocol import phases
 from nappingrl.trials.spec import RunSpec
-from nappingrl.trials.workers import CHUNK
 
 
 def _source_sha256(spec: RunSpec) -> str:
@@ -25,15 +25,15 @@ def _source_sha256(spec: RunSpec) -> str:
     return parts[0] if len(parts) == 1 else hashlib.sha256("".join(parts).encode()).hexdigest()
 
 
-def make_manifest(spec: RunSpec, agent_sha256: str, command: str, chunk: int = CHUNK) -> Manifest:
-    """What a completed spec runs: its identity, and what reports need to know."""
+def make_manifest(spec: RunSpec, agent_sha256: str, command: str, chunk: int = 0) -> Manifest:
+    """What a completed spec runs: its identity, and what reports need to know; `chunk` 0: that of the table."""
     domain = spec.domain_spec
     return Manifest(
         spec=msgspec.to_builtins(spec),
         version=nappingrl.__version__,
         source_sha256=_source_sha256(spec),
         agent_sha256=agent_sha256,
-        chunk=chunk,
+        chunk=chunk or chunk_size(spec),
         n_trials=spec.n_trials,
         n_episodes=sum(count for _, count in phases(spec.protocol)),
         return_range=domain.return_range,

@@ -20,6 +20,7 @@ from nappingrl.explain import ReadableRule, summarise_principles
 from nappingrl.files.lock import locked
 from nappingrl.methods.napping.candidates import choice_names
 from nappingrl.trials import ray_executor as cluster
+from nappingrl.trials.chunks import chunk_size, n_chunks
 from nappingrl.trials.engine import Engine
 from nappingrl.trials.limits import MAX_WORKERS
 from nappingrl.trials.manifest import make_manifest
@@ -28,7 +29,7 @@ from nappingrl.trials.protocol import phases
 from nappingrl.trials.ray_executor import EXECUTORS
 from nappingrl.trials.spec import RunSpec
 from nappingrl.trials.store import RunFolder
-from nappingrl.trials.workers import CHUNK, run_chunk, run_in_workers
+from nappingrl.trials.workers import run_chunk, run_in_workers
 from nappingrl.types import OnProgress
 
 
@@ -162,6 +163,7 @@ def _check(spec: RunSpec, agent: Agent, workers: int, executor: str, address: st
     """Refuse before anything is written; returns the notes of the domain and of the method."""
     check_whole("workers", workers, 1, MAX_WORKERS)
     check_name("executor", executor, EXECUTORS)
+    n_chunks(spec)
     if address and executor != "ray":
         raise BadSpecError(f"address '{address}' is given, but executor '{executor}' has none; use executor 'ray'")
     engine = Engine(spec, agent, slots=1)
@@ -188,10 +190,10 @@ def _run_chunks(
 ) -> Generator[tuple[int, pl.DataFrame]]:
     """Run the chunks that are asked for (None: all, in order) and give their rows as they come."""
     n_trials, n_episodes = spec.n_trials, sum(count for _, count in phases(spec.protocol))
-    is_ordered = chunks is None
-    todo = list(range(-(-n_trials // CHUNK))) if chunks is None else chunks
+    is_ordered, size = chunks is None, chunk_size(spec)
+    todo = list(range(n_chunks(spec))) if chunks is None else chunks
     total = n_trials * n_episodes
-    done = total - sum(min(CHUNK, n_trials - chunk * CHUNK) for chunk in todo) * n_episodes
+    done = total - sum(min(size, n_trials - chunk * size) for chunk in todo) * n_episodes
     if on_progress is not None:
         on_progress(done, total)
     report = _Progress(done, total, on_progress)

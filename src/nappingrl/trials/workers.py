@@ -20,12 +20,10 @@ from nappingrl.agents.base import Agent
 from nappingrl.errors import BadRunError
 from nappingrl.registry import Entry, add_entries, added_entries
 from nappingrl.signals import signals_later, take_signals
+from nappingrl.trials.chunks import chunk_size
 from nappingrl.trials.deaths import cause_of_death, oom_kills
 from nappingrl.trials.engine import Engine
 from nappingrl.trials.spec import RunSpec
-
-CHUNK = 128
-"""Trials per part of a run. Fixed, so that rows and parts do not depend on the number of workers."""
 
 PROGRESS_SECONDS = 0.2
 """Interval at which finished episodes are counted."""
@@ -62,7 +60,8 @@ class _Worker:
 
 def run_chunk(spec: RunSpec, agent: Agent, chunk: int, on_episodes: Callable[[int], None]) -> pl.DataFrame:
     """The rows of one chunk, in this process."""
-    trials = spec.trial_specs(chunk * CHUNK, (chunk + 1) * CHUNK)
+    size = chunk_size(spec)
+    trials = spec.trial_specs(chunk * size, (chunk + 1) * size)
     return Engine(spec, agent).run_trials(trials, on_episodes)
 
 

@@ -33,14 +33,20 @@ def make_frame(centre: Floats, scale: Floats, has_products: bool) -> Frame:
 
 
 @kernel(allocates=False)
-def shared_features(frame: Frame, state: Floats, z: Floats, out: Floats) -> None:
-    """Standardise a state into `z`, and write the features that all actions share into `out`.
+def standardise(frame: Frame, state: Floats, z: Floats) -> None:
+    """Write a state, scaled to about [-1, 1], into `z`."""
+    for i in range(state.shape[0]):
+        z[i] = (state[i] - frame.centre[i]) / frame.scale[i]
+
+
+@kernel(allocates=False)
+def shared_features(frame: Frame, z: Floats, out: Floats) -> None:
+    """Write the features of a standardised state that all actions share into `out`.
 
     Beyond the largest deviation in the data the curves stay constant: only the affine part extrapolates.
     """
-    d = state.shape[0]
+    d = z.shape[0]
     for i in range(d):
-        z[i] = (state[i] - frame.centre[i]) / frame.scale[i]
         x = min(max(z[i], -1.0), 1.0)
         before, now = 1.0, x
         for k in range(N_CURVES):
@@ -63,7 +69,8 @@ def design(frame: Frame, states: NDArray[np.float64], actions: NDArray[np.float6
     z = np.empty(d)
     out = np.zeros((m, frame.n_shared + b * (d + 1)))
     for row in range(m):
-        shared_features(frame, states[row], z, out[row])
+        standardise(frame, states[row], z)
+        shared_features(frame, z, out[row])
         for k in range(b):
             weight = actions[row, k]
             if weight != 0.0:

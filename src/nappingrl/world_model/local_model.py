@@ -143,12 +143,16 @@ def write_features(features: Features, state: Floats, action: Floats, z: Floats,
             for j in range(i + 1, q):
                 out[at] = x * min(max(z[j], features.low[j]), features.high[j])
                 at += 1
-    for k in range(len(features.waves)):
-        phase = features.waves[k, q]
-        for i in range(q):
-            phase += features.waves[k, i] * min(max(z[i], features.low[i]), features.high[i])
-        out[at] = np.cos(phase)
-        at += 1
+    n_waves = len(features.waves)
+    if n_waves:
+        for k in range(n_waves):
+            out[at + k] = features.waves[k, q]
+        for i in range(q):  # one clipped observation at a time: the sums are the same as one by one
+            x = min(max(z[i], features.low[i]), features.high[i])
+            for k in range(n_waves):
+                out[at + k] += features.waves[k, i] * x
+        for k in range(n_waves):
+            out[at + k] = np.cos(out[at + k])
 
 
 @kernel()

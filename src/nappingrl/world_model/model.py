@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from nappingrl._build import kernel
 from nappingrl.types import Floats
-from nappingrl.world_model.basis import Frame, shared_features
+from nappingrl.world_model.basis import Frame, shared_features, standardise
 from nappingrl.world_model.transitions import Transitions
 
 
@@ -33,26 +33,43 @@ class Model(NamedTuple):
 def predict_step(
     model: Model, state: Floats, encoded: Floats, action: int, z: Floats, shared: Floats, next_state: Floats
 ) -> float:
-    """Predict one step without noise into `next_state`; returns the reward. `action` >= 0: `encoded` is one-hot."""
+    """Predict one step without noise into `next_state`; returns the reward. `action` >= 0: `encoded` is one-hot.
+
+    `z` is the standardised state.
+    """
     d, n_shared, action_size = state.shape[0], model.frame.n_shared, model.affine.shape[1]
-    shared_features(model.frame, state, z, shared)
+    shared_features(model.frame, z, shared)
     reward = 0.0
-    for i in range(d + 1):
-        if i < d and model.depends_on_next[i] >= 0:
-            continue
-        change = 0.0
+    first, last = (action, action + 1) if action >= 0 else (0, action_size)
+    i = 0
+    while i <= d:
+        # Two sums side by side, because each addition waits for the one before it.
+        while i < d and model.depends_on_next[i] >= 0:
+            i += 1
+        j = i + 1
+        while j < d and model.depends_on_next[j] >= 0:
+            j += 1
+        other = min(j, d)
+        change, change2 = 0.0, 0.0
         for k in range(n_shared):
             change += model.shared[i, k] * shared[k]
-        first, last = (action, action + 1) if action >= 0 else (0, action_size)
+            change2 += model.shared[other, k] * shared[k]
         for b in range(first, last):
-            part = model.affine[i, b, d]
+            part, part2 = model.affine[i, b, d], model.affine[other, b, d]
             for k in range(d):
                 part += model.affine[i, b, k] * z[k]
+                part2 += model.affine[other, b, k] * z[k]
             change += part if action >= 0 else part * encoded[b]
-        if i == d:
-            reward = change
-        else:
+            change2 += part2 if action >= 0 else part2 * encoded[b]
+        if i < d:
             next_state[i] = min(max(state[i] + change, model.low[i]), model.high[i])
+        else:
+            reward = change
+        if j < d:
+            next_state[j] = min(max(state[j] + change2, model.low[j]), model.high[j])
+        else:
+            reward = change2
+        i = j + 1
     for i in range(d):
         j = model.depends_on_next[i]
         if j >= 0:
@@ -81,6 +98,7 @@ def predict_steps(
     m, d = states.shape
     z, shared = np.empty(d), np.empty(model.frame.n_shared)
     for row in range(m):
+        standardise(model.frame, states[row], z)
         rewards[row] = predict_step(model, states[row], actions[row], -1, z, shared, next_states[row])
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from nappingrl._build import kernel
 from nappingrl.snapshot import MAX_EPISODE, Expected, Sizes
 from nappingrl.types import Flags, Floats, Rows, Transition
 from nappingrl.world_model.action_encoding import ActionEncoding
@@ -72,16 +73,16 @@ class TransitionBuffer:
 
     def add(self, rows: Rows, transitions: Transitions, keep: Flags | None = None) -> None:
         """Append one transition to each of these rows; `keep`: only to some of them."""
-        if keep is not None and not keep.all():
-            rows, transitions = rows[keep], transitions.at(keep)
-        if len(rows) == 0:
+        shapes = [values.shape for values in transitions]
+        if shapes != [(len(rows), *array.shape[2:]) for array in self._arrays]:
+            raise ValueError(f"transitions of the shapes {shapes} for {len(rows)} rows")
+        kept = rows if keep is None else rows[keep]
+        if len(kept) == 0:
             return
-        if self.count[rows].max() >= self._arrays[0].shape[1]:
-            self._make_room(rows)
-        at = rows, self.count[rows]
-        for array, values in zip(self._arrays, transitions, strict=True):
-            array[at] = values
-        self.count[rows] += 1
+        if self.count[kept].max() >= self._arrays[0].shape[1]:
+            self._make_room(kept)
+        which = np.arange(len(rows)) if keep is None else np.flatnonzero(keep)
+        _append(self._arrays, self.count, kept, which, tuple(transitions))
 
     def read(self, row: int) -> Transitions:
         """A copy of the transitions of one trial."""
@@ -116,6 +117,29 @@ class TransitionBuffer:
             for array in self._arrays:
                 array[row, :count] = array[row, :size][keep]
             self.count[row] = count
+
+
+@kernel(allocates=False)
+def _append(
+    arrays: tuple[NDArray[Any], ...], count: Rows, rows: Rows, which: Rows, values: tuple[NDArray[Any], ...]
+) -> None:
+    """Write values[...][which[m]] behind the last transition of rows[m], and count it."""
+    states, actions, next_states, rewards, terminated, episodes = arrays
+    states_of, actions_of, next_states_of, rewards_of, terminated_of, episodes_of = values
+    for m in range(len(rows)):
+        row, step = rows[m], which[m]
+        at = count[row]
+        for i in range(states.shape[2]):
+            states[row, at, i] = states_of[step, i]
+            next_states[row, at, i] = next_states_of[step, i]
+        for i in range(actions.shape[2]):
+            actions[row, at, i] = actions_of[step, i]
+        rewards[row, at], terminated[row, at], episodes[row, at] = (
+            rewards_of[step],
+            terminated_of[step],
+            episodes_of[step],
+        )
+        count[row] = at + 1
 
 
 def _resized(array: NDArray[Any], size: int) -> NDArray[Any]:

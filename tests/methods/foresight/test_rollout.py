@@ -19,14 +19,13 @@ from methods.foresight.scenes import (
 )
 from nappingrl.agents.base import Agent
 from nappingrl.agents.mlp import MlpAgent
-from nappingrl.methods.foresight.policies import LINEAR, REMAP, SimplePolicy, frozen_policy
+from nappingrl.methods.foresight.agent_rollouts import evaluate_with_agent, imagine
+from nappingrl.methods.foresight.policies import LINEAR, REMAP, SimplePolicy, frozen_policy, remaps
 from nappingrl.methods.foresight.rollout import (
     COVERAGE,
     RETURN,
     Rollouts,
     evaluate,
-    evaluate_with_agent,
-    imagine,
     make_scratch,
     max_return,
     rollout,
@@ -171,3 +170,32 @@ def test_rollouts_with_the_agent_are_the_literal_loop(seed: int, terminations: T
                 assert found == pytest.approx(expected, abs=1e-9)
             else:
                 assert expected - 1e-9 <= found < least
+
+
+class WithoutKernel(MlpAgent):
+    """Is only asked from Python."""
+
+    def network(self) -> None:
+        return None
+
+
+@given(
+    SEEDS, TERMINATION, st.sampled_from([(-1.0, -0.1), (0.2, 1.0)]), st.floats(-4, 1), st.sampled_from(["tanh", "relu"])
+)
+@settings(max_examples=40, deadline=None)
+def test_the_kernel_rolls_out_like_the_python_composition(
+    seed: int, terminations: Terminations, rewards: tuple[float, float], least: float, activation: str
+) -> None:
+    rollouts = rollouts_of(seed, terminations, 4, rewards=rewards, action_size=3)
+    rng = np.random.default_rng(seed)
+    layers = [
+        (rng.normal(size=(a, b)).astype(np.float32), rng.normal(size=b).astype(np.float32))
+        for a, b in ((2, 8), (8, 5), (5, 3))
+    ]
+    policies = [frozen_policy(), *(SimplePolicy(REMAP, order) for order in remaps(3))]
+    encoding = ActionEncoding(domain_of([-3, -3], [3, 3], 3))
+    found = [
+        evaluate_with_agent(rollouts, kind("net", layers, activation), encoding, policies, np.full(6, least * HORIZON))
+        for kind in (MlpAgent, WithoutKernel)
+    ]
+    assert found[0] == found[1]

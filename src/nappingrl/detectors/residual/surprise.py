@@ -6,10 +6,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from nappingrl._build import kernel
 from nappingrl.detectors.residual.config import ResidualConfig
 from nappingrl.detectors.tail_limits import tail_limit
 from nappingrl.snapshot import Expected
 from nappingrl.types import Flags, Floats, Rows
+from nappingrl.world_model.local_model import Matrix
 from nappingrl.world_model.reference import Judged
 
 
@@ -49,24 +51,15 @@ class Surprise:
     def calibrate(self, row: int, held_out: Judged) -> None:
         """Set the limit."""
         config, sizes = self.config, np.abs(held_out.residuals)
-        episodes = np.split(sizes, np.flatnonzero(np.diff(held_out.episodes)) + 1)
-        length = float(np.median([len(steps) for steps in episodes]))
+        begins = np.concatenate([[0], np.flatnonzero(np.diff(held_out.episodes)) + 1, [len(sizes)]])
+        n_episodes, length = len(begins) - 1, float(np.median(np.diff(begins)))
         k = int(np.clip(np.ceil(length / config.steps_per_alarm_step), 1, config.n_alarm_steps))
         self.n_alarm_steps[row] = k
         n_judged = max(1, int((sizes > 0).any(axis=0).sum()))
-        for i in range(sizes.shape[1]):
-            values = np.array([value for steps in episodes for value in self._block_maxima(steps[:, i], k)])
-            probability = config.false_alarms * len(episodes) / len(values) / n_judged
+        for i, values in enumerate(_block_maxima(np.ascontiguousarray(sizes.T), begins, config.window, k)):
+            probability = config.false_alarms * n_episodes / len(values) / n_judged
             limit = min(tail_limit(values, probability), config.max_limit_factor * float(values.max()))
             self.limit[row, i] = max(limit, config.min_limit)
-
-    def _block_maxima(self, steps: Floats, k: int) -> list[float]:
-        """The largest value of the statistic in each block of an episode."""
-        window = self.config.window
-        padded = np.concatenate([np.zeros(window - 1), steps])
-        views = np.lib.stride_tricks.sliding_window_view(padded, window)
-        statistic = np.partition(views, window - k, axis=1)[:, window - k]
-        return [float(statistic[at : at + window].max()) for at in range(0, len(steps), window)]
 
     def update(self, rows: Rows, sizes: NDArray[np.float64]) -> Flags:
         """Judge a step of each row by the sizes (m, d) of its residuals; returns which are beyond a limit."""
@@ -93,3 +86,39 @@ class Surprise:
     def is_calm(self, rows: Rows) -> Flags:
         """Whether none of the latest steps is beyond the limit."""
         return np.asarray(~(self.recent[rows] > 1).any(axis=1))
+
+
+@kernel(allocates=False)
+def _kth_largest(values: Floats, first: int, last: int, k: int, top: Floats) -> float:
+    """The k-th largest of values[first:last]; 0 if there are fewer. `top` receives the k largest."""
+    top[:k] = 0.0
+    for t in range(first, last):
+        value = values[t]
+        if value > top[k - 1]:
+            at = k - 1
+            while at > 0 and top[at - 1] < value:
+                top[at] = top[at - 1]
+                at -= 1
+            top[at] = value
+    return float(top[k - 1])
+
+
+@kernel()
+def _block_maxima(sizes: Matrix, begins: NDArray[np.int64], window: int, k: int) -> Matrix:
+    """(d, blocks) the largest value of the statistic in each block of each episode; `sizes` (d, m) are not negative."""
+    n_blocks = 0
+    for e in range(len(begins) - 1):
+        n_blocks += (begins[e + 1] - begins[e] + window - 1) // window
+    out, top = np.zeros((len(sizes), n_blocks)), np.empty(k)
+    for i in range(len(sizes)):
+        values, block = sizes[i], 0
+        for e in range(len(begins) - 1):
+            for first in range(begins[e], begins[e + 1], window):
+                largest = -1.0
+                for t in range(first, min(first + window, begins[e + 1])):
+                    if values[t] > largest:  # only such a value can raise the k-th largest beyond those before
+                        begin = max(begins[e], t + 1 - window)
+                        largest = max(largest, _kth_largest(values, begin, t + 1, k, top))
+                out[i, block] = largest
+                block += 1
+    return out

@@ -8,6 +8,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from nappingrl.agents.base import Agent
+from nappingrl.methods.foresight.agent_rollouts import evaluate_with_agent, imagine
 from nappingrl.methods.foresight.config import ForesightConfig
 from nappingrl.methods.foresight.policies import (
     FROZEN,
@@ -26,8 +27,6 @@ from nappingrl.methods.foresight.rollout import (
     Rollouts,
     enough_return,
     evaluate,
-    evaluate_with_agent,
-    imagine,
 )
 from nappingrl.methods.foresight.search import Effort, search
 from nappingrl.methods.foresight.terminations import Terminations, find_terminations

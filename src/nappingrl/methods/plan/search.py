@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from nappingrl._build import kernel
 from nappingrl.rng import draw, normal
 from nappingrl.types import Floats
+from nappingrl.world_model.basis import standardise
 from nappingrl.world_model.model import Model, predict_step
 
 
@@ -82,6 +83,7 @@ def evaluate(
                     encoded[1 + j] = sequences[number, t, j]
                     encoded[1 + k + j] = sequences[number, t, j] ** 2
             state[:] = ends[number]
+            standardise(model.frame, state, z)
             reward = predict_step(model, state, encoded, action, z, shared, ends[number])
             outside = 0.0
             for i in range(d):

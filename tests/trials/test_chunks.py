@@ -1,0 +1,31 @@
+"""How many trials a worker takes at a time."""
+
+import pytest
+
+from nappingrl.errors import BadSpecError
+from nappingrl.trials.chunks import chunk_size, n_chunks
+from nappingrl.trials.spec import RunSpec
+
+
+@pytest.mark.parametrize(
+    ("domain", "method", "size"),
+    [
+        ("cartpole", "frozen", 128),
+        ("cartpole", "napping", 128),
+        ("cartpole", "foresight", 32),
+        ("mountaincar", "online", 32),
+        ("crossroad", "napping", 128),
+        ("crossroad", "online", 32),
+        ("angrybirds", "frozen", 8),
+        ("Acrobot-v1", "frozen", 16),
+    ],
+)
+def test_a_table_says_how_large_chunks_are(domain: str, method: str, size: int) -> None:
+    spec = RunSpec(domain, "agent", method, trials=1000)
+    assert chunk_size(spec) == size
+    assert n_chunks(spec) == -(-1000 // size)
+
+
+def test_a_run_of_too_many_parts_is_refused() -> None:
+    with pytest.raises(BadSpecError, match="at most 100000 are stored"):
+        n_chunks(RunSpec("cartpole", "ppo", "online", trials=10_000_000))

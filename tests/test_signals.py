@@ -16,7 +16,10 @@ from processes import catches, has_loaded, members, started
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 LONG = ("run", "cartpole", "--trials", "100000", "--workers", "1", "--out", "run")
-HINT = r"(napping: up to .*\n)?(napping: stopped; finished parts are safe\. Continue with: napping run cartpole .*\n)?"
+HINT = (
+    r"(napping: (up to|about) .*\n)?(nappingrl: compiling kernels.*\n)?"
+    r"(napping: stopped; finished parts are safe\. Continue with: napping run cartpole .*\n)?"
+)
 
 
 def stop(process: subprocess.Popen[str], number: int) -> tuple[int, str, str]:

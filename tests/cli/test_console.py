@@ -5,6 +5,8 @@ import pty
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from threading import Thread
 
 import pytest
 
@@ -19,13 +21,23 @@ def in_terminal(monkeypatch: pytest.MonkeyPatch, width: int, rows: Sequence[tupl
     ours, theirs = pty.openpty()
     monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setenv("TERM", "xterm")
+    chunks: list[bytes] = []
+    reader = Thread(target=read_all, args=(ours, chunks))
+    reader.start()
     with os.fdopen(theirs, "w") as terminal:
         monkeypatch.setattr(sys, "stdout", terminal)
         print_table(HEAD, list(rows))
-        terminal.flush()
-        text = re.sub(r"\x1b\[[0-9;]*m", "", os.read(ours, 100_000).decode())
+    reader.join()
     os.close(ours)
+    text = re.sub(r"\x1b\[[0-9;]*m", "", b"".join(chunks).decode())
     return [line.rstrip() for line in text.splitlines()]
+
+
+def read_all(descriptor: int, chunks: list[bytes]) -> None:
+    """Read a terminal until its other end is closed, which is an error on Linux."""
+    with suppress(OSError):
+        while chunk := os.read(descriptor, 4096):
+            chunks.append(chunk)
 
 
 def test_a_pipe_gets_one_line_per_row(capsys: pytest.CaptureFixture[str]) -> None:

@@ -118,9 +118,9 @@ class AutoDetector(Detector):
 
     @override
     def status(self, row: int) -> str:
-        why = self._judge(row).status(row)
-        if not why or self._by_critic[row] or self._by_returns[row]:
-            return "" if self._by_critic[row] else why
+        why = "" if self._by_critic[row] else self._judge(row).status(row)
+        if not why or self._by_returns[row]:
+            return why
         return f"{why}; until then it watches what the agent's critic expects" if self.critic.can_judge else why
 
     def _parts(self) -> dict[str, Detector]:

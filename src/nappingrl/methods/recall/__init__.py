@@ -83,7 +83,7 @@ class Recall(Method):
     @override
     def regions(self, rows: Rows) -> tuple[Rows, Rows]:
         """One memory where there is one; none is open."""
-        return np.array([self.trials[row].is_active for row in rows.tolist()], np.int64), np.zeros(len(rows), np.int64)
+        return self.is_certain(rows).astype(np.int64), np.zeros(len(rows), np.int64)
 
     @override
     def is_certain(self, rows: Rows) -> Flags:

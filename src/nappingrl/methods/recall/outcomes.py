@@ -67,9 +67,7 @@ class Outcomes:
 
     def joined(self, other: "Outcomes") -> "Outcomes":
         """These and later ones, as many of the latest as are kept."""
-        mine, theirs = self._arrays(), other._arrays()
-        kept = slice(-CONFIG.max_outcomes, None)
-        return Outcomes(*(np.concatenate([a, b])[kept] for a, b in zip(mine, theirs, strict=True)))
+        return Outcomes(*map(_latest, self._arrays(), other._arrays()))
 
     def _arrays(self) -> tuple[NDArray[Any], ...]:
         return self.observations, self.actions, self.returns, self.is_first
@@ -94,10 +92,9 @@ class Recollection:
     def add(self, outcomes: Outcomes) -> None:
         """Remember a finished episode."""
         new = Recollection(outcomes, self.embed, self.name)
-        kept = slice(-CONFIG.max_outcomes, None)
         self.outcomes = self.outcomes.joined(outcomes)
-        self.model_states = np.concatenate([self.model_states, new.model_states])[kept]
-        self.names = np.concatenate([self.names, new.names])[kept]
+        self.model_states = _latest(self.model_states, new.model_states)
+        self.names = _latest(self.names, new.names)
 
     def values(self, model_state: NDArray[np.float32], names: Names, prior: Floats) -> Floats:
         """(k,) what k named actions should return: the prior, corrected by outcomes of like actions in like states."""
@@ -113,6 +110,11 @@ class Recollection:
         distances = ((self.model_states.astype(np.float64) - model_state) ** 2).sum(axis=1)
         width = CONFIG.width * float(np.median(distances))
         return np.asarray(np.exp(-distances / width) if width > 0 else distances == 0, np.float64)
+
+
+def _latest(old: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
+    """Both, as many of the latest rows as are kept."""
+    return np.concatenate([old, new])[-CONFIG.max_outcomes :]
 
 
 def _shared(names: Names, others: Names) -> Floats:

@@ -74,7 +74,7 @@ class RecallTrial:
         return self.context > 0 and self._contexts[self.context].outcomes.n > 0
 
     def enter(self, context: int) -> None:
-        """Go on with what is known of a context; the outcomes of the running episode count for it."""
+        """Continue with the outcomes of a context; those of the running episode count for it."""
         self.context = context
         self._returns = []
         if context and context not in self._contexts:
@@ -124,8 +124,9 @@ class RecallTrial:
     # ------------------------------------------------------------------------------------------------- learning
 
     def learn(self, observation: Row, action: int, reward: float, is_agents: bool) -> None:
-        """Take a step into the running episode."""
+        """Take a step into the running episode; of one that exceeds its time limit the latest steps count."""
         self._steps.append((np.array(observation, np.float32), action, reward))
+        del self._steps[: -CONFIG.max_steps]
         self._is_agents &= is_agents
 
     def end_episode(self) -> None:
@@ -175,9 +176,10 @@ class RecallTrial:
             return ""
         o = self._contexts[self.context].outcomes
         names = [self._name(obs, action) for obs, action in zip(o.observations, o.actions.tolist(), strict=True)]
-        totals = {name: o.returns[[other == name for other in names]] for name in set(names)}
-        most = Counter(names).most_common(N_DESCRIBED)
-        lines = [f"{name}: {n} times, mean return {totals[name].mean():.2f}" for name, n in most]
+        lines = []
+        for name, n in Counter(names).most_common(N_DESCRIBED):
+            mean = o.returns[[other == name for other in names]].mean()
+            lines.append(f"{name}: {n} times, mean return {mean:.2f}")
         return f"the best of {o.n} remembered outcomes of like actions in like states; tried most: {'; '.join(lines)}"
 
     def context_sizes(self) -> dict[int, int]:

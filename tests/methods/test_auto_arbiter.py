@@ -256,3 +256,32 @@ def test_one_bad_episode_does_not_stop_a_certain_candidate_that_recovers_a_large
     for _ in range(5):
         made.judge(ONE, -150.0, -150.0, [offer(is_certain=True)])
     assert made.choose([offer(is_certain=True)]) == AGENT
+
+
+PASSES = Usual(40, 0.95, 0.2, 0.0, 0.95)
+"""Episodes return 0 or 1, as in Angry Birds."""
+
+
+def play(made: Arbiter, totals: list[float], offers: list[Offer]) -> None:
+    for total in totals:
+        made.judge(ONE, total, 0.0, offers)
+
+
+def test_chance_does_not_end_a_certain_candidate_where_episodes_return_0_or_1() -> None:
+    made, offers = arbiter([0.0, 1.0, 0.0], PASSES), [offer(is_certain=True)]
+    play(made, [0.0, 1.0, 0.0, 0.0, 0.0], offers)
+    assert made.choose(offers) == ONE
+
+
+def test_a_certain_candidate_that_keeps_failing_gives_way_where_episodes_return_0_or_1() -> None:
+    made, offers = arbiter([0.0, 1.0, 0.0, 1.0, 1.0], PASSES), [offer(is_certain=True)]
+    play(made, [0.0] * 6, offers)
+    assert made.choose(offers) == AGENT
+
+
+def test_a_rival_must_promise_more_than_a_trusted_base() -> None:
+    made, agent_earns = arbiter([0.0, 1.0, 0.0], PASSES), 1 / 3
+    rival, base = offer(TWO), offer(is_certain=True, forecast=Forecast(agent_earns, 0.8))
+    play(made, [0.0] * 3, [base, rival])
+    assert made.choose([base, rival]) == ONE
+    assert made.choose([offer(is_certain=True), rival]) == TWO

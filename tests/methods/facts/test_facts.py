@@ -1,5 +1,7 @@
 """The method `facts` through the public interface."""
 
+from typing import Any, ClassVar
+
 import gymnasium
 import numpy as np
 import polars as pl
@@ -9,6 +11,7 @@ from polars.testing import assert_frame_equal
 import nappingrl
 from methods.facts.worlds import LAKE, OPEN, SLIPPERY, lake_agent, register_lakes
 from nappingrl.agents.continuous import ActionBox, BoxMlpAgent
+from nappingrl.agents.mlp import MlpAgent
 from nappingrl.errors import NappingError
 
 register_lakes()
@@ -65,7 +68,7 @@ def test_observations_that_never_repeat_are_left_to_the_agent() -> None:
     agent.calibrate(gymnasium.make(env), episodes=3, seed=1)
     changed = agent.wrap(gymnasium.make(env))
     changed.step(agent.predict(changed.reset(seed=0)[0])[0])
-    assert agent.method.status(0) == "observations hardly ever repeat: 0 of 200 steps led to one met before"
+    assert agent.method.status(0) == "observations hardly ever repeat: 0 of 200 were met before"
 
 
 def test_continuous_actions_are_refused_in_one_line() -> None:
@@ -83,3 +86,34 @@ def test_crossroad_is_crossed_again_whatever_changed() -> None:
     )
     assert run.n_trials == 9
     assert run.summary().last10_mean >= 0.7
+
+
+class Alike(gymnasium.Env[np.ndarray, int]):
+    """Two steps with new observations each; every episode ends in the same one."""
+
+    observation_space: ClassVar[gymnasium.Space[Any]] = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
+    action_space: ClassVar[gymnasium.Space[Any]] = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[np.ndarray, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.n_left = 2
+        return self.np_random.uniform(-1, 1, 2).astype(np.float32), {}
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        self.n_left -= 1
+        is_over = not self.n_left
+        observation = np.zeros(2) if is_over else self.np_random.uniform(-1, 1, 2)
+        return observation.astype(np.float32), float(is_over), is_over, False, {}
+
+
+def test_endings_that_look_alike_are_no_repeats() -> None:
+    weights = np.eye(2, dtype=np.float32), np.zeros(2, np.float32)
+    gymnasium.register("toys/Alike-v0", entry_point=Alike, max_episode_steps=2)
+    agent = nappingrl.NappingAgent(
+        MlpAgent("any", [weights, weights], "tanh"), domain="toys/Alike-v0", method="facts", detector="given"
+    )
+    env = gymnasium.make("toys/Alike-v0")
+    agent.calibrate(env, episodes=120, seed=1)
+    changed = agent.wrap(env)
+    changed.step(agent.predict(changed.reset(seed=0)[0])[0])
+    assert agent.method.status(0) == "observations hardly ever repeat: 0 of 200 were met before"

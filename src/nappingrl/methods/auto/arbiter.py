@@ -1,16 +1,17 @@
 """Who plays the next episode of one trial: the frozen agent or a candidate, decided by real returns.
 
-The *base* is the frozen agent, or a candidate that is certain (re-grounding) if that has earned more. A candidate with
-a trusted forecast plays if it promises clearly more than the base earns: one whose model has predicted what the frozen
-agent really earned, with an error below half of the gain that it promises, and that has broken no promise. Candidates
+The *base* is the frozen agent, or a candidate that is certain (re-grounding, recall) unless it has clearly earned
+less: by a standard error, so that chance does not decide where episodes return 0 or 1. A candidate with a trusted
+forecast plays if it promises clearly more than the base earns: one whose model has predicted what the frozen agent
+really earned, with an error below half of the gain that it promises, and that has broken no promise. Candidates
 without one are tried only where the base earns so much less than was usual before the change that little is left to
 lose.
 
 The bound. The stake is what can be won per episode: the usual return minus the base's, or the gain that a trusted
-forecast promises. A candidate's deficit grows by what an episode falls short of the base and shrinks by what it gains,
-down to zero; when it exceeds the stake, the candidate sits out for 1, 2, 4, ... episodes. Within an episode the base
-takes over once the return so far is below the lowest that the base has ever had, minus the stake. `methods.guard`
-derives the bound for one candidate.
+forecast promises; for a certain candidate at least three deviations of a return. A candidate's deficit grows by what
+an episode falls short of the base and shrinks by what it gains, down to zero; when it exceeds the stake, the candidate
+sits out for 1, 2, 4, ... episodes. Within an episode the base takes over once the return so far is below the lowest
+that the base has ever had, minus the stake. `methods.guard` derives the bound for one candidate.
 """
 
 from dataclasses import dataclass, field
@@ -92,6 +93,19 @@ class Player:
             self.rule, self.returns, self.deficit, self.wait, self.pause = checksum, [], 0.0, 0, 1
 
 
+def _deviation(one: Player, other: Player) -> float:
+    """Standard deviation of single returns about the mean of their player; 0 where it is not known."""
+    squares = sum((total - player.mean) ** 2 for player in (one, other) for total in player.returns)
+    return float(np.sqrt(squares / max(1, len(one.returns) + len(other.returns) - 2)))
+
+
+def _standard_error(one: Player, other: Player) -> float:
+    """Of the difference of two means; 0 where one of them has not played yet."""
+    if not one.returns or not other.returns:
+        return 0.0
+    return _deviation(one, other) * float(np.sqrt(1 / len(one.returns) + 1 / len(other.returns)))
+
+
 class Offer(NamedTuple):
     """A candidate that has something to play."""
 
@@ -142,7 +156,7 @@ class Arbiter:
         values = {offer.number: self._value(offer, base) for offer in rivals}
         best = max(values, key=lambda number: values[number], default=base)
         mean = self.players[base].mean
-        if best != base and values[best] > mean + MIN_GAIN_SHARE * abs(mean):
+        if best != base and values[best] > self._worth(base, offers) + MIN_GAIN_SHARE * abs(mean):
             self.stake = max(self.loss(base), values[best] - mean)
             return best
         self.reason = self._explain(offers) if self.is_hurt(base) else UNHURT
@@ -157,11 +171,12 @@ class Arbiter:
         return not self.usual.n or self.usual.mean - agent.mean > LARGE_LOSS_SHARE * self.usual.range
 
     def base(self, offers: list[Offer]) -> int:
-        """The frozen agent, or a certain candidate unless the frozen agent has earned more."""
+        """The frozen agent, or a certain candidate unless the frozen agent has clearly earned more."""
         agent = self.players[AGENT]
         for offer in offers:
             player = self.players[offer.number]
-            if offer.is_certain and not player.wait and not player.mean < agent.mean:
+            is_worse = player.mean < agent.mean - _standard_error(player, agent)
+            if offer.is_certain and not player.wait and not is_worse:
                 return offer.number
         return AGENT
 
@@ -215,6 +230,11 @@ class Arbiter:
             return known.mean + EXPLORATION * self.loss(base)
         return player.typical + EXPLORATION * self.loss(base) * (1 / len(player.returns) - 1 / len(known.returns))
 
+    def _worth(self, base: int, offers: list[Offer]) -> float:
+        """What the base earns, or what it promises if it can be trusted."""
+        trusted = [o.forecast.own for o in offers if o.number == base and o.forecast and self._is_trusted(o, base)]
+        return max(self.players[base].mean, *trusted) if trusted else self.players[base].mean
+
     def _explain(self, offers: list[Offer]) -> int:
         if not offers:
             return NO_OFFER
@@ -243,7 +263,8 @@ class Arbiter:
         if number == AGENT or not reference.returns:
             return
         player.deficit = max(0.0, player.deficit + reference.mean - total)
-        stake = self.loss(AGENT) if number == base else self.stake
+        chance = MIN_DEVIATIONS * _deviation(player, self.players[AGENT])
+        stake = max(self.loss(AGENT), chance) if number == base else self.stake
         if player.deficit > max(stake, MIN_LOSS_SHARE * abs(reference.mean)):
             player.n_stopped += 1
             player.deficit, player.wait, player.pause = 0.0, player.pause, min(2 * player.pause, MAX_PAUSE)

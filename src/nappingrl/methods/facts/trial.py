@@ -18,9 +18,9 @@ from nappingrl.types import DomainSpec
 from nappingrl.world_model.transitions import Transitions
 
 MIN_MET_SHARE = 0.1
-"""Where a smaller share of steps leads to observations that were met before, outcomes do not repeat."""
+"""Where a smaller share of the observations to act in was met before, outcomes do not repeat."""
 MIN_STEPS = 200
-"""Steps by which that is judged, unless there are fewer."""
+"""Observations by which that is judged, unless there are fewer."""
 TOLERANCE = 1e-9
 MAX_CONTRADICTED = 0.4
 """Share of actions whose outcome may differ in a stationary world: some places look alike, as in a maze."""
@@ -67,7 +67,7 @@ class FactsTrial:
         self.returns: list[float] = []
         """Of the latest episodes of the frozen agent in this context."""
         self._n_steps = self._n_met = 0
-        """Steps so far, and those that led to an observation met before."""
+        """Observations to act in so far, and those of them that were met before."""
         self._visited: set[int] = set()
         """Places of the running episode."""
 
@@ -109,18 +109,19 @@ class FactsTrial:
         for m in range(before.n):
             time = 0 if not m or before.episodes[m] != before.episodes[m - 1] else time + 1
             state, next_state = before.states[m].astype(np.float32), before.next_states[m].astype(np.float32)
-            if not self._repeats(next_state, is_last=m == before.n - 1):
+            new = _to_act_in(time, state, next_state, bool(before.terminated[m]))
+            if not self._repeats(new, is_last=m == before.n - 1):
                 return
             action = int(before.actions[m].argmax())
             self.original.add(time, state, action, next_state, float(before.rewards[m]), bool(before.terminated[m]))
 
-    def _repeats(self, observation: NDArray[np.float32], is_last: bool = False) -> bool:
-        """Count a step to an observation; where they hardly ever repeat, forget everything, and say so."""
-        self._n_steps += 1
-        self._n_met += self._places.find(observation) >= 0
+    def _repeats(self, observations: list[NDArray[np.float32]], is_last: bool = False) -> bool:
+        """Count observations to act in; where they hardly ever repeat, forget everything, and say so."""
+        self._n_steps += len(observations)
+        self._n_met += sum(self._places.find(observation) >= 0 for observation in observations)
         if self._n_met >= MIN_MET_SHARE * self._n_steps or not (is_last or self._n_steps >= MIN_STEPS):
             return True
-        self.why_not = f"observations hardly ever repeat: {self._n_met} of {self._n_steps} steps led to one met before"
+        self.why_not = f"observations hardly ever repeat: {self._n_met} of {self._n_steps} were met before"
         self._places, self._contexts, self.world = Places(len(self.domain.observation_low)), {}, None
         self.original, self._visited = Recorder(self._places), set()
         return False
@@ -130,7 +131,7 @@ class FactsTrial:
         reward: float, is_terminated: bool,
     ) -> None:  # fmt: skip
         """Add a step; plan anew at once where a surprise may have another way round it."""
-        if not self._repeats(next_observation):
+        if not self._repeats(_to_act_in(time, observation, next_observation, is_terminated)):
             return
         is_new = self.now.add(time, observation, action, next_observation, reward, is_terminated)
         self._visited.add(self._places.find(observation))
@@ -223,3 +224,10 @@ class FactsTrial:
         self._n_steps, self._n_met, self._visited = state.n_steps, state.n_met, set(state.visited.tolist())
         if self.is_active:
             self.plan()
+
+
+def _to_act_in(
+    time: int, observation: NDArray[np.float32], next_observation: NDArray[np.float32], is_terminated: bool
+) -> list[NDArray[np.float32]]:
+    """The observations of a step that are new and ask for an action; all terminal ones may look alike."""
+    return [observation] * (time == 0) + [next_observation] * (not is_terminated)

@@ -89,26 +89,27 @@ def test_crossroad_is_crossed_again_whatever_changed() -> None:
 
 
 class Alike(gymnasium.Env[np.ndarray, int]):
-    """Two steps with new observations each; every episode ends in the same one."""
+    """Three steps, of which the second has no effect; every episode ends in the same observation."""
 
     observation_space: ClassVar[gymnasium.Space[Any]] = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
     action_space: ClassVar[gymnasium.Space[Any]] = gymnasium.spaces.Discrete(2)
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[np.ndarray, dict[str, Any]]:
         super().reset(seed=seed)
-        self.n_left = 2
-        return self.np_random.uniform(-1, 1, 2).astype(np.float32), {}
+        self.n_left = 3
+        self.place = self.np_random.uniform(-1, 1, 2).astype(np.float32)
+        return self.place, {}
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         self.n_left -= 1
-        is_over = not self.n_left
-        observation = np.zeros(2) if is_over else self.np_random.uniform(-1, 1, 2)
-        return observation.astype(np.float32), float(is_over), is_over, False, {}
+        if self.n_left != 1:
+            self.place = (np.zeros(2) if not self.n_left else self.np_random.uniform(-1, 1, 2)).astype(np.float32)
+        return self.place.copy(), float(not self.n_left), not self.n_left, False, {}
 
 
-def test_endings_that_look_alike_are_no_repeats() -> None:
+def test_endings_that_look_alike_and_steps_without_effect_are_no_repeats() -> None:
     weights = np.eye(2, dtype=np.float32), np.zeros(2, np.float32)
-    gymnasium.register("toys/Alike-v0", entry_point=Alike, max_episode_steps=2)
+    gymnasium.register("toys/Alike-v0", entry_point=Alike, max_episode_steps=3)
     agent = nappingrl.NappingAgent(
         MlpAgent("any", [weights, weights], "tanh"), domain="toys/Alike-v0", method="facts", detector="given"
     )

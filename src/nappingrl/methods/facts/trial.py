@@ -67,7 +67,9 @@ class FactsTrial:
         self.returns: list[float] = []
         """Of the latest episodes of the frozen agent in this context."""
         self._n_steps = self._n_met = 0
-        """Observations to act in so far, and those of them that were met before."""
+        """Observations to act in so far, and those of them that an earlier episode had met."""
+        self._n_earlier = 0
+        """Places that were known when the running episode began."""
         self._visited: set[int] = set()
         """Places of the running episode."""
 
@@ -109,16 +111,25 @@ class FactsTrial:
         for m in range(before.n):
             time = 0 if not m or before.episodes[m] != before.episodes[m - 1] else time + 1
             state, next_state = before.states[m].astype(np.float32), before.next_states[m].astype(np.float32)
-            new = _to_act_in(time, state, next_state, bool(before.terminated[m]))
-            if not self._repeats(new, is_last=m == before.n - 1):
+            if not self._repeats(time, state, next_state, bool(before.terminated[m]), is_last=m == before.n - 1):
                 return
             action = int(before.actions[m].argmax())
             self.original.add(time, state, action, next_state, float(before.rewards[m]), bool(before.terminated[m]))
 
-    def _repeats(self, observations: list[NDArray[np.float32]], is_last: bool = False) -> bool:
-        """Count observations to act in; where they hardly ever repeat, forget everything, and say so."""
-        self._n_steps += len(observations)
-        self._n_met += sum(self._places.find(observation) >= 0 for observation in observations)
+    def _repeats(
+        self, time: int, observation: NDArray[np.float32], next_observation: NDArray[np.float32], is_terminated: bool,
+        is_last: bool = False,
+    ) -> bool:  # fmt: skip
+        """Count the observations of a step; where they hardly ever repeat, forget everything, and say so.
+
+        Only those to act in count, as all terminal ones may look alike, and only if an earlier episode had met them: an
+        action without effect leaves its observation as it is.
+        """
+        if not time:
+            self._n_earlier = len(self._places)
+        to_act_in = [observation] * (not time) + [next_observation] * (not is_terminated)
+        self._n_steps += len(to_act_in)
+        self._n_met += sum(0 <= self._places.find(one) < self._n_earlier for one in to_act_in)
         if self._n_met >= MIN_MET_SHARE * self._n_steps or not (is_last or self._n_steps >= MIN_STEPS):
             return True
         self.why_not = f"observations hardly ever repeat: {self._n_met} of {self._n_steps} were met before"
@@ -131,7 +142,7 @@ class FactsTrial:
         reward: float, is_terminated: bool,
     ) -> None:  # fmt: skip
         """Add a step; plan anew at once where a surprise may have another way round it."""
-        if not self._repeats(_to_act_in(time, observation, next_observation, is_terminated)):
+        if not self._repeats(time, observation, next_observation, is_terminated):
             return
         is_new = self.now.add(time, observation, action, next_observation, reward, is_terminated)
         self._visited.add(self._places.find(observation))
@@ -222,12 +233,6 @@ class FactsTrial:
             self._contexts[context].restore(facts)
         self.context, self.returns, self.world = state.context, state.returns, None
         self._n_steps, self._n_met, self._visited = state.n_steps, state.n_met, set(state.visited.tolist())
+        self._n_earlier = len(self._places)
         if self.is_active:
             self.plan()
-
-
-def _to_act_in(
-    time: int, observation: NDArray[np.float32], next_observation: NDArray[np.float32], is_terminated: bool
-) -> list[NDArray[np.float32]]:
-    """The observations of a step that are new and ask for an action; all terminal ones may look alike."""
-    return [observation] * (time == 0) + [next_observation] * (not is_terminated)

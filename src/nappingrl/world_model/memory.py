@@ -13,7 +13,7 @@ from nappingrl.types import DomainSpec, Flags, Rows, Transition, arrays_of
 from nappingrl.world_model.action_encoding import ActionEncoding
 from nappingrl.world_model.bounds import bounds
 from nappingrl.world_model.reference import Reference
-from nappingrl.world_model.reference_stack import ReferenceStack
+from nappingrl.world_model.reference_stack import ReferenceStack, Stack
 from nappingrl.world_model.repeats import Repeats
 from nappingrl.world_model.transitions import TransitionBuffer, Transitions, encode
 
@@ -173,6 +173,11 @@ class TransitionMemory:
             reference.judge_flags(states[m], next_states[m], out[m])
         modes, is_main = self._stack.judge(rows, states, steps.actions, next_states, out)
         return out, modes, is_main
+
+    @property
+    def stack(self) -> Stack:
+        """The references of all rows that were judged, as kernels take them."""
+        return self._stack.stack
 
     def _put_on_stack(self, row: int) -> None:
         reference = self.reference(row)

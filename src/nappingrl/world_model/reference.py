@@ -22,7 +22,7 @@ from nappingrl.world_model.local_model import (
     write_residuals,
 )
 from nappingrl.world_model.local_noise import LocalNoise, find_local_noise
-from nappingrl.world_model.misfits import MAX_MISFIT, Usual, misfits
+from nappingrl.world_model.misfits import MAX_MISFIT, Levels, Usual, misfits
 from nappingrl.world_model.modes import HomeMode, find_modes, first_steps
 from nappingrl.world_model.reference_stack import JudgedModes
 from nappingrl.world_model.robust_fit import MAX_FEATURES, HeldOut, affine_width, fit_mode
@@ -164,11 +164,7 @@ class Reference:
             self.tolerance[at],
         )  # fmt: skip
         each = self.misfits(errors, kept.states)
-        self.usual_misfit = float(each.mean())
-        """Mean misfit of a held-out step."""
-        means = [chunk.mean() for chunk in np.array_split(each, max(1, len(each) // CHUNK))]
-        self.high_misfit = float(np.quantile(means, 0.98))
-        """Mean misfit that few stretches of the reference exceed."""
+        self.levels = Levels(float(each.mean()), float(np.quantile(_chunk_means(each), 0.98)))
 
     def _standardised(self, states: Matrix) -> Matrix:
         return np.asarray(((states - self.centre) / self.scale)[:, self.is_modelled])
@@ -262,8 +258,9 @@ class Reference:
     def judged_modes(self) -> JudgedModes:
         """What judges single steps, for a `ReferenceStack`."""
         return JudgedModes(
-            self._flags, self._values, self._low, self._high, self._models, self.model.features.entries, self.main
-        )
+            self._flags, self._values, self._low, self._high, self._models, self.model.features.entries, self.main,
+            self.usual_residuals, self.levels,
+        )  # fmt: skip
 
     @property
     def has_flags(self) -> bool:
@@ -307,6 +304,14 @@ class Reference:
                 errors = change - design(model.features, at.states, at.actions) @ model.weights
                 out[where] = _strangeness(model, errors, at.actions)
         return out
+
+
+def _chunk_means(values: Floats) -> Floats:
+    """The means of stretches of about `CHUNK` values; the first ones are longer by one value, as in `array_split`."""
+    n_chunks = max(1, len(values) // CHUNK)
+    size, n_longer = divmod(len(values), n_chunks)
+    longer, others = np.split(values, [n_longer * (size + 1)])
+    return np.concatenate([longer.reshape(-1, size + 1).mean(axis=1), others.reshape(-1, size).mean(axis=1)])
 
 
 def _strangest_start(strangeness: Floats, episodes: NDArray[np.int64]) -> Floats:

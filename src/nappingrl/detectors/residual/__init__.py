@@ -156,8 +156,9 @@ class Residual(Detector):
         is_kept = (modes == 0) & ~steps.terminated
         if is_kept.any():
             kept = steps.at(is_kept)
-            for row in self.exchange.keep(rows[is_kept], kept.states, kept.actions, kept.next_states).tolist():
-                self._judge_exchange(row)
+            due = self.exchange.keep(rows[is_kept], kept.states, kept.actions, kept.next_states)
+            if len(due):
+                self._judge_exchange(due)
         is_first = self.starts.is_first[rows]
         if is_first.any():
             self._judge_starts(rows[is_first], steps.states[is_first].astype(np.float64))
@@ -170,14 +171,16 @@ class Residual(Detector):
         for row in rows[is_back].tolist():
             self._come_back(row, int(self.contradictions.n_confirmed[row]))
 
-    def _judge_exchange(self, row: int) -> None:
+    def _judge_exchange(self, rows: Rows) -> None:
         """Look for exchanged actions; from then on only the actions themselves can say that the world is back."""
-        reference = self.memory.reference(row)
-        assert reference is not None
-        is_exchanged = self.exchange.judge(row, reference)
-        if self.context[row] and self._cause[row] == EXCHANGE and self.exchange.is_back(row):
-            self._come_back(row, self.exchange.n_since_back(row, reference, self.memory.current(row)))
-        elif is_exchanged:
+        is_exchanged = self.exchange.judge(rows, self.memory.stack)
+        is_back = (self.context[rows] > 0) & (self._cause[rows] == EXCHANGE) & self.exchange.is_back(rows)
+        for row in rows[is_back | is_exchanged].tolist():
+            reference = self.memory.reference(row)
+            assert reference is not None
+            if row in rows[is_back]:
+                self._come_back(row, self.exchange.n_since_back(row, reference, self.memory.current(row)))
+                continue
             if not self.context[row]:
                 self.blame.add_exchange(row, self.exchange.evidence[row], self.exchange.shares(row, reference))
                 self._raise(np.array([row]), np.ones(1, np.bool_), EXCHANGE)

@@ -140,6 +140,10 @@ class TransitionMemory:
         """A copy of the transitions since the alarm; before it, of those of the episode under way."""
         return self._current.read(row)
 
+    def latest_episode(self, row: int) -> Transitions:
+        """A copy of the transitions of the latest episode; there must be a current one."""
+        return self._current.read_episode(row)
+
     def n_before(self, rows: Rows) -> Rows:
         """How many transitions before the change there are."""
         counts: Rows = self._before.count[rows]

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from nappingrl._build import kernel
 from nappingrl.types import Flags, Floats
 from nappingrl.world_model.action_encoding import ActionEncoding
 from nappingrl.world_model.bounds import rows_unclipped
@@ -314,14 +315,22 @@ def _chunk_means(values: Floats) -> Floats:
     return np.concatenate([longer.reshape(-1, size + 1).mean(axis=1), others.reshape(-1, size).mean(axis=1)])
 
 
+@kernel()
 def _strangest_start(strangeness: Floats, episodes: NDArray[np.int64]) -> Floats:
-    highest, n_episodes = np.full(N_START, -np.inf), 0
-    for steps in np.split(strangeness, np.flatnonzero(np.diff(episodes)) + 1):
-        is_judged = ~np.isnan(steps[:N_START])
-        if is_judged.sum() >= MIN_START:
+    highest, means, n_episodes, first = np.full(N_START, -np.inf), np.zeros(N_START), 0, 0
+    while first < len(episodes):
+        total, n_judged, last = 0.0, 0, first
+        while last < len(episodes) and episodes[last] == episodes[first]:
+            if last - first < N_START:
+                if not np.isnan(strangeness[last]):
+                    total += strangeness[last]
+                    n_judged += 1
+                means[last - first :] = total / max(n_judged, 1)
+            last += 1
+        if n_judged >= MIN_START:
             n_episodes += 1
-            means = np.cumsum(np.nan_to_num(steps[:N_START])) / np.maximum(np.cumsum(is_judged), 1)
-            highest = np.maximum(highest, np.pad(means, (0, N_START - len(means)), mode="edge"))
+            highest = np.maximum(highest, means)
+        first = last
     return highest if n_episodes >= MIN_EPISODES else np.full(N_START, np.inf)
 
 

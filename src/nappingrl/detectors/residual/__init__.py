@@ -140,16 +140,17 @@ class Residual(Detector):
             self.blame.add(rows, sizes * (sizes > self.surprise.limit[rows]), steps.actions)
         self.recognition.count(rows, steps.actions, is_beyond, modes >= 0)
         is_away = self.context[rows] > 0
-        if not is_away.all():
-            self._raise(rows, ~is_away & self.surprise.is_alarm(rows), SURPRISE)
-        if is_away.any():
-            is_back = is_away & (self._cause[rows] == SURPRISE) & self.recognition.is_back(rows)
-            is_back &= ~self.exchange.is_suspected(rows)
-            for row in rows[is_back].tolist():
+        is_alarm = self.surprise.is_alarm(rows) & ~is_away
+        if is_alarm.any():
+            self._raise(rows, is_alarm, SURPRISE)
+        away = rows[is_away & (self._cause[rows] == SURPRISE)]
+        if len(away):
+            is_back = self.recognition.is_back(away) & ~self.exchange.is_suspected(away)
+            for row in away[is_back].tolist():
                 reference = self.memory.reference(row)
                 if reference is not None and self.recognition.fits_original(row, reference, self.memory.current(row)):
                     self._come_back(row, self.recognition.n_calm(row))
-        deviations = self.drift.update(rows, np.where(is_main[:, None], residuals, 0.0), steps.actions)
+        deviations = self.drift.update(rows, residuals, is_main, steps.actions)
         is_drift = self.drift.is_alarm(rows, deviations) & (self.context[rows] == 0)
         if is_drift.any():
             self._raise_drift(rows[is_drift], deviations[is_drift])
@@ -254,12 +255,12 @@ class Residual(Detector):
         self._forget_episode(rows)
 
     def _judge_strangeness(self, rows: Rows) -> None:
-        """Look at the episodes that are over as wholes."""
-        for row in rows.tolist():
-            reference, current = self.memory.reference(row), self.memory.current(row)
-            if reference is not None and current.n:
-                steps = current.at(current.episodes == current.episodes[-1])
-                self.strangeness.end_episode(row, reference.strangeness(steps))
+        """Look at the episodes that are over as wholes, where that can raise or end an alarm."""
+        rows = rows[(self.context[rows] == 0) | (self._cause[rows] == DRIFT) | (self._cause[rows] == STRANGENESS)]
+        for row in rows[self.memory.n_current(rows) > 0].tolist():
+            reference = self.memory.reference(row)
+            if reference is not None:
+                self.strangeness.end_episode(row, reference.strangeness(self.memory.latest_episode(row)))
         is_alarm = (self.context[rows] == 0) & self.strangeness.is_alarm(rows)
         for row in rows[is_alarm].tolist():
             self.blame.add(np.array([row]), self._mean_sizes(row))

@@ -100,7 +100,7 @@ def judge_blocks(
     stack: Stack, rows: NDArray[np.int64], states: NDArray[np.float64], actions: NDArray[np.float64],
     ends: NDArray[np.float64], evidence: NDArray[np.float64], is_blamed: NDArray[np.bool_], against: Floats,
 ) -> None:  # fmt: skip
-    """Add up the gains of the steps (n, steps, ...) that were kept of these rows, and what speaks against the blamed."""
+    """Add up the gains of the steps (n, steps, ...) kept of these rows, and what speaks against the blamed actions."""
     nothing = np.empty((0, states.shape[2]))
     for row in rows:
         sizes, values = stack.sizes[row], stack.values[row]

@@ -88,9 +88,7 @@ def find_terminations(
         quadric = no_quadric()
         if unexplained.any():
             reward = float(rewards[at][unexplained].mean())
-            quadric = fit_quadric(
-                np.concatenate(survived), terminal[at][unexplained], reward, centre, scale, config
-            )
+            quadric = fit_quadric(np.concatenate(survived), terminal[at][unexplained], reward, centre, scale, config)
             n_unexplained += 0 if len(quadric.weights) else int(unexplained.sum())
         quadrics.append(quadric)
     return pack(regions[: config.max_terminations], len(centre), quadrics[0], quadrics[1], n_unexplained)

@@ -61,7 +61,7 @@ def measure_nodes(options: argparse.Namespace) -> None:
     print("nodes  start (s)  per chunk (ms)")
     with tempfile.TemporaryDirectory(prefix="nr-", ignore_cleanup_errors=True) as folder:  # sockets need short paths
         environ.update(RAY_TMPDIR=folder, RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
-        environ["RAY_worker_niceness"] = "0"  # Ray's workers give way to all other processes, of which there may be many
+        environ["RAY_worker_niceness"] = "0"  # else Ray's workers give way to all other processes
         for _ in range(options.repeat):
             for n_nodes in options.nodes:
                 with cluster(n_nodes) as address:

@@ -55,7 +55,7 @@ def main() -> None:
             cpu, steps, episodes = measure(spec.complete())
             minutes = cpu / episodes * EPISODES * options.of / 60 / options.cores
             total += minutes
-            print(f"| {agent} | {steps} | {cpu:.1f} | {1000 * cpu / steps:.2f} | {minutes:.1f} |", flush=True)
+            print(f"| {agent} | {steps} | {cpu:.1f} | {1000 * cpu / steps:.4f} | {minutes:.1f} |", flush=True)
     print(f"| all | | | | {total:.1f} |")
 
 

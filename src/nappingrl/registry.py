@@ -247,10 +247,10 @@ methods = _built_in(
       "no_rules": "the frozen agent learns nothing", "cost": 0.0}),
     ("auto", "methods.auto:Auto",
      {"title": "Auto", "colour": "#e31a1c", "marker": "P", "role": "method",
-      "cost": 400.0, "cost_in": {"cartpole": 65.0, "mountaincar": 860.0, "crossroad": 920.0, "angrybirds": 2500.0}}),
+      "cost": 400.0, "cost_in": {"cartpole": 65.0, "mountaincar": 190.0, "crossroad": 920.0, "angrybirds": 2500.0}}),
     ("foresight", "methods.foresight:Foresight",
      {"title": "Foresight", "colour": "#6a3d9a", "marker": "D", "role": "method", "in_paper": False,
-      "cost": 23.0, "cost_in": {"mountaincar": 130.0, "crossroad": 160.0}}),
+      "cost": 23.0, "cost_in": {"cartpole": 11.0, "mountaincar": 130.0, "crossroad": 160.0}}),
     ("facts", "methods.facts:FactsMethod",
      {"title": "Facts", "colour": "#666600", "marker": "h", "role": "method", "in_paper": False,
       "no_rules": "it plans over single facts and learns no rules", "cost": 12.0, "cost_in": {"crossroad": 420.0}}),
@@ -269,7 +269,7 @@ methods = _built_in(
       "cost": 55.0, "cost_in": {"mountaincar": 420.0}}),
     ("finetune", "methods.finetune:FineTune",
      {"title": "FineTune", "colour": "#cc79a7", "marker": "v", "role": "baseline", "no_rules": _WEIGHTS,
-      "cost": 40.0, "cost_in": {"cartpole": 15.0, "mountaincar": 340.0}}),
+      "cost": 40.0, "cost_in": {"cartpole": 15.0, "mountaincar": 130.0}}),
     ("napping", "methods.napping:Napping",
      {"title": "NAPPING", "colour": "#0072b2", "marker": "o", "role": "method",
       "cost": 0.3, "cost_in": {"crossroad": 3.0}}),
@@ -292,7 +292,7 @@ methods = _built_in(
     ("oracle", "methods.oracle:Oracle",
      {"title": "Oracle", "colour": "#000000", "marker": "*", "role": "oracle",
       "no_rules": "it is given the true parameters and learns no rules",
-      "cost": 20.0, "cost_in": {"cartpole": 33.0, "crossroad": 3.0, "angrybirds": 13000.0}}),
+      "cost": 1.0, "cost_in": {"cartpole": 3.8, "mountaincar": 0.3, "crossroad": 0.1, "angrybirds": 13000.0}}),
 )  # fmt: skip
 
 _STATEFUL = {"is_stateful": True}

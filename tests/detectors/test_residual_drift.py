@@ -9,7 +9,7 @@ import pytest
 import nappingrl
 from detectors.linear_worlds import BEFORE, CALM, Trials
 from nappingrl.detectors.residual.config import ResidualConfig
-from nappingrl.detectors.residual.drift import Drift
+from nappingrl.detectors.residual.drift import BIAS, EVIDENCE, Drift
 from nappingrl.detectors.tail_limits import gumbel_limit
 
 NOISY = replace(CALM, noise=0.15, gains=(0.1, 0.2, 0.0))
@@ -48,6 +48,25 @@ def test_one_odd_episode_is_no_change_and_two_are() -> None:
 
     assert [episode(deviation) for deviation in (11.0, 1.0, 11.0, 11.0)] == [False, False, False, True]
     assert [episode(deviation) for deviation in (1.0, 13.0)] == [False, True]
+
+
+def test_sums_are_those_of_the_steps_so_far() -> None:
+    """A step that does not count, or has no residual, adds nothing but its weight."""
+    rng, config = np.random.default_rng(1), ResidualConfig()
+    drift, row = Drift(2, 3, 2, config), np.array([1])
+    drift.size[1], drift.deviation[1] = (0.5, 1.0, 0.2), 2.0
+    residuals, actions = rng.normal(0, 8, (30, 3)), np.eye(2)[rng.integers(2, size=30)]
+    residuals[4, 1] = 0.0
+    for t in range(30):
+        deviations = drift.update(row, residuals[t : t + 1], np.array([t != 7]), actions[t : t + 1])
+    residuals[7] = 0.0
+    clipped = np.clip(residuals, -config.max_residual, config.max_residual)
+    excess = np.where(residuals == 0, 0.0, np.abs(clipped) - drift.size[1])
+    sums = np.column_stack([clipped.T @ actions, excess.sum(axis=0)])
+    weights = np.array([*actions.sum(axis=0), 30.0])
+    expected = np.abs(sums) / np.sqrt(EVIDENCE + weights + (BIAS * weights) ** 2) / 2.0
+    np.testing.assert_allclose(deviations[0], expected, rtol=1e-12)
+    assert not drift.sums[0].any()
 
 
 def test_the_way_back_takes_an_episode_or_two_and_is_not_taken_in_the_new_world() -> None:

@@ -12,7 +12,8 @@ from nappingrl.trials.spec import RunSpec
     [
         ("cartpole", "frozen", 128),
         ("cartpole", "napping", 128),
-        ("cartpole", "foresight", 32),
+        ("cartpole", "foresight", 128),
+        ("cartpole", "finetune", 32),
         ("mountaincar", "online", 32),
         ("crossroad", "napping", 128),
         ("crossroad", "online", 32),

@@ -89,3 +89,15 @@ def same_transitions(mine: Transitions, theirs: Transitions) -> None:
     pairs: Any = zip(mine, theirs, strict=True)
     for a, b in pairs:
         np.testing.assert_array_equal(a, b)
+
+
+def test_the_latest_episode_is_read_alone() -> None:
+    buffer = TransitionBuffer(1, 1, 1)
+    row = np.array([0])
+    for time, episode in enumerate([3, 3, 4, 6, 6, 6]):
+        value, one = np.full((1, 1), float(time)), np.array([float(time)])
+        buffer.add(row, Transitions(value, value, value, one, np.array([False]), np.array([episode])))
+    assert buffer.read_episode(0).rewards.tolist() == [3.0, 4.0, 5.0]
+    whole = buffer.read(0)
+    for part, expected in zip(buffer.read_episode(0), whole.at(whole.episodes == 6), strict=True):
+        np.testing.assert_array_equal(part, expected)

@@ -15,7 +15,7 @@ IN_ENV = 16
 """In an environment that is no domain: Python steps it, so that a chunk of more trials would take an hour."""
 IN_DOMAIN = {"angrybirds": 8}
 """In a domain whose steps take milliseconds."""
-COSTLY, OF_COSTLY = 10.0, 32
+COSTLY, OF_COSTLY = 15.0, 32
 """Methods from this cost on (CPU microseconds per step, as the registry lists it) have chunks of this size."""
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from nappingrl._build import kernel
 from nappingrl.types import DomainSpec, Flags, Floats
 
 
@@ -12,6 +13,16 @@ def bounds(domain: DomainSpec) -> tuple[Floats, Floats]:
         np.asarray(domain.observation_low, np.float64).ravel(),
         np.asarray(domain.observation_high, np.float64).ravel(),
     )
+
+
+@kernel()
+def extremes(values: NDArray[np.float64]) -> tuple[Floats, Floats]:
+    """(d,) the lowest and the highest of m values (m, d); numpy takes far longer along the first axis."""
+    low, high = np.full(values.shape[1], np.inf), np.full(values.shape[1], -np.inf)
+    for m in range(len(values)):
+        for i in range(values.shape[1]):
+            low[i], high[i] = min(low[i], values[m, i]), max(high[i], values[m, i])
+    return low, high
 
 
 def is_unclipped(observations: NDArray[np.float64], low: Floats, high: Floats) -> NDArray[np.bool_]:

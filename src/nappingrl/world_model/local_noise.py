@@ -62,11 +62,21 @@ def find_local_noise(states: Matrix, errors: Matrix) -> LocalNoise:
     return LocalNoise(places, np.maximum(1.48 * middle, outer / 1.645))
 
 
+@kernel()
 def _spread_out(states: Matrix) -> Matrix:
-    """A few of the states, each as far as possible from those before it."""
-    chosen = [int((states**2).sum(axis=1).argmin())]
-    distances = ((states - states[chosen[0]]) ** 2).sum(axis=1)
-    while len(chosen) < N_PLACES and distances.max() > 0:
-        chosen.append(int(distances.argmax()))
-        distances = np.minimum(distances, ((states - states[chosen[-1]]) ** 2).sum(axis=1))
-    return np.asarray(states[chosen])
+    """A few of the states, each as far as possible from those before it; the first one is nearest to zero."""
+    m, q = states.shape
+    distances, places = np.zeros(m), np.empty((N_PLACES, q))
+    for s in range(m):
+        for k in range(q):
+            distances[s] -= states[s, k] ** 2
+    n = 0
+    while n < N_PLACES and (n == 0 or distances.max() > 0):
+        places[n] = states[distances.argmax()]
+        for s in range(m):
+            distance = 0.0
+            for k in range(q):
+                distance += (states[s, k] - places[n, k]) ** 2
+            distances[s] = min(distances[s], distance) if n else distance
+        n += 1
+    return places[:n].copy()

@@ -13,7 +13,7 @@ from nappingrl.types import DomainSpec, Flags, Rows, Transition, arrays_of
 from nappingrl.world_model.action_encoding import ActionEncoding
 from nappingrl.world_model.bounds import bounds
 from nappingrl.world_model.reference import Reference
-from nappingrl.world_model.reference_stack import ReferenceStack
+from nappingrl.world_model.reference_stack import ReferenceStack, Stack
 from nappingrl.world_model.repeats import Repeats
 from nappingrl.world_model.transitions import TransitionBuffer, Transitions, encode
 
@@ -140,6 +140,10 @@ class TransitionMemory:
         """A copy of the transitions since the alarm; before it, of those of the episode under way."""
         return self._current.read(row)
 
+    def latest_episode(self, row: int) -> Transitions:
+        """A copy of the transitions of the latest episode; there must be a current one."""
+        return self._current.read_episode(row)
+
     def n_before(self, rows: Rows) -> Rows:
         """How many transitions before the change there are."""
         counts: Rows = self._before.count[rows]
@@ -173,6 +177,11 @@ class TransitionMemory:
             reference.judge_flags(states[m], next_states[m], out[m])
         modes, is_main = self._stack.judge(rows, states, steps.actions, next_states, out)
         return out, modes, is_main
+
+    @property
+    def stack(self) -> Stack:
+        """The references of all rows that were judged, as kernels take them."""
+        return self._stack.stack
 
     def _put_on_stack(self, row: int) -> None:
         reference = self.reference(row)

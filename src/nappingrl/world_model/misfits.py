@@ -27,23 +27,35 @@ class Usual(NamedTuple):
     """On average."""
 
 
+class Levels(NamedTuple):
+    """Misfits of the reference."""
+
+    usual: float
+    """Mean misfit of a held-out step."""
+    high: float
+    """Mean misfit that few stretches of the reference exceed."""
+
+
 @kernel(allocates=False)
-def write_tolerances(usual: Usual, entries: NDArray[np.int64], state: Floats, z: Floats, out: Floats) -> None:
-    """(q,) residuals that are usual in a state, or too small to matter."""
+def write_tolerances(
+    usual: Usual, entries: NDArray[np.int64], state: Floats, z: Floats, out: Floats, logs: Floats
+) -> None:
+    """(q,) residuals that are usual in a state, or too small to matter, and the logarithms of their shares."""
     for k in range(len(entries)):
         z[k] = (state[entries[k]] - usual.centre[k]) / usual.scale[k]
     place = nearest_place(usual.noise.places, z)
     for k in range(len(entries)):
         out[k] = usual.least[k] + usual.noise.sizes[place, k]
+        logs[k] = np.log(out[k] / usual.tolerance[k])
 
 
 @kernel(allocates=False)
-def misfit(usual: Usual, tolerances: Floats, residuals: Floats) -> float:
-    """How badly residuals (q,) fit, in nats."""
+def misfit(tolerances: Floats, logs: Floats, residuals: Floats) -> float:
+    """How badly residuals (q,) fit, in nats, where `write_tolerances` has written tolerances and logarithms."""
     total = 0.0
     for k in range(len(tolerances)):
         each = np.log1p((residuals[k] / tolerances[k]) ** 2)
-        total += min(each, MAX_MISFIT) + np.log(tolerances[k] / usual.tolerance[k])
+        total += min(each, MAX_MISFIT) + logs[k]
     return total
 
 
@@ -51,12 +63,12 @@ def misfit(usual: Usual, tolerances: Floats, residuals: Floats) -> float:
 def misfits(usual: Usual, entries: NDArray[np.int64], residuals: Matrix, states: Matrix) -> Floats:
     """(m,) how badly residuals (m, d) fit in these states."""
     q = len(entries)
-    out, z, tolerances, own = np.empty(len(states)), np.empty(q), np.empty(q), np.empty(q)
+    out, z, tolerances, logs, own = np.empty(len(states)), np.empty(q), np.empty(q), np.empty(q), np.empty(q)
     for m in range(len(states)):
-        write_tolerances(usual, entries, states[m], z, tolerances)
+        write_tolerances(usual, entries, states[m], z, tolerances, logs)
         for k in range(q):
             own[k] = residuals[m, entries[k]]
-        out[m] = misfit(usual, tolerances, own)
+        out[m] = misfit(tolerances, logs, own)
     return out
 
 

@@ -30,6 +30,22 @@ class Model(NamedTuple):
 
 
 @kernel(allocates=False, forceinline=True)
+def _next_direct(model: Model, i: int) -> int:
+    """The first output from this one on that integrates no other: an observation, or d for the reward, or d + 1."""
+    while i < len(model.depends_on_next) and model.depends_on_next[i] >= 0:
+        i += 1
+    return i
+
+
+@kernel(allocates=False, forceinline=True)
+def _write_output(model: Model, state: Floats, n: int, change: float, reward: float, next_state: Floats) -> float:
+    """Write an observation; returns the reward, which is `change` if the output is the reward."""
+    if n < len(state):
+        next_state[n] = min(max(state[n] + change, model.low[n]), model.high[n])
+    return change if n == len(state) else reward
+
+
+@kernel(allocates=False, forceinline=True)
 def predict_step(
     model: Model, state: Floats, encoded: Floats, action: int, z: Floats, shared: Floats, next_state: Floats
 ) -> float:
@@ -41,35 +57,37 @@ def predict_step(
     shared_features(model.frame, z, shared)
     reward = 0.0
     first, last = (action, action + 1) if action >= 0 else (0, action_size)
-    i = 0
-    while i <= d:
-        # Two sums side by side, because each addition waits for the one before it.
-        while i < d and model.depends_on_next[i] >= 0:
-            i += 1
-        j = i + 1
-        while j < d and model.depends_on_next[j] >= 0:
-            j += 1
-        other = min(j, d)
-        change, change2 = 0.0, 0.0
+    n1 = _next_direct(model, 0)
+    while n1 <= d:
+        # Four sums side by side, because each addition waits for the one before it.
+        n2 = _next_direct(model, n1 + 1)
+        n3 = _next_direct(model, n2 + 1)
+        n4 = _next_direct(model, n3 + 1)
+        o2, o3, o4 = min(n2, d), min(n3, d), min(n4, d)
+        sum1, sum2, sum3, sum4 = 0.0, 0.0, 0.0, 0.0
         for k in range(n_shared):
-            change += model.shared[i, k] * shared[k]
-            change2 += model.shared[other, k] * shared[k]
+            sum1 += model.shared[n1, k] * shared[k]
+            sum2 += model.shared[o2, k] * shared[k]
+            sum3 += model.shared[o3, k] * shared[k]
+            sum4 += model.shared[o4, k] * shared[k]
         for b in range(first, last):
-            part, part2 = model.affine[i, b, d], model.affine[other, b, d]
+            part1, part2 = model.affine[n1, b, d], model.affine[o2, b, d]
+            part3, part4 = model.affine[o3, b, d], model.affine[o4, b, d]
             for k in range(d):
-                part += model.affine[i, b, k] * z[k]
-                part2 += model.affine[other, b, k] * z[k]
-            change += part if action >= 0 else part * encoded[b]
-            change2 += part2 if action >= 0 else part2 * encoded[b]
-        if i < d:
-            next_state[i] = min(max(state[i] + change, model.low[i]), model.high[i])
-        else:
-            reward = change
-        if j < d:
-            next_state[j] = min(max(state[j] + change2, model.low[j]), model.high[j])
-        else:
-            reward = change2
-        i = j + 1
+                part1 += model.affine[n1, b, k] * z[k]
+                part2 += model.affine[o2, b, k] * z[k]
+                part3 += model.affine[o3, b, k] * z[k]
+                part4 += model.affine[o4, b, k] * z[k]
+            weight = 1.0 if action >= 0 else encoded[b]
+            sum1 += part1 * weight
+            sum2 += part2 * weight
+            sum3 += part3 * weight
+            sum4 += part4 * weight
+        reward = _write_output(model, state, n1, sum1, reward, next_state)
+        reward = _write_output(model, state, n2, sum2, reward, next_state)
+        reward = _write_output(model, state, n3, sum3, reward, next_state)
+        reward = _write_output(model, state, n4, sum4, reward, next_state)
+        n1 = _next_direct(model, n4 + 1)
     for i in range(d):
         j = model.depends_on_next[i]
         if j >= 0:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from nappingrl._build import kernel
 from nappingrl.types import Flags, Floats
 from nappingrl.world_model.action_encoding import ActionEncoding
 from nappingrl.world_model.bounds import rows_unclipped
@@ -22,7 +23,7 @@ from nappingrl.world_model.local_model import (
     write_residuals,
 )
 from nappingrl.world_model.local_noise import LocalNoise, find_local_noise
-from nappingrl.world_model.misfits import MAX_MISFIT, Usual, misfits
+from nappingrl.world_model.misfits import MAX_MISFIT, Levels, Usual, misfits
 from nappingrl.world_model.modes import HomeMode, find_modes, first_steps
 from nappingrl.world_model.reference_stack import JudgedModes
 from nappingrl.world_model.robust_fit import MAX_FEATURES, HeldOut, affine_width, fit_mode
@@ -164,11 +165,7 @@ class Reference:
             self.tolerance[at],
         )  # fmt: skip
         each = self.misfits(errors, kept.states)
-        self.usual_misfit = float(each.mean())
-        """Mean misfit of a held-out step."""
-        means = [chunk.mean() for chunk in np.array_split(each, max(1, len(each) // CHUNK))]
-        self.high_misfit = float(np.quantile(means, 0.98))
-        """Mean misfit that few stretches of the reference exceed."""
+        self.levels = Levels(float(each.mean()), float(np.quantile(_chunk_means(each), 0.98)))
 
     def _standardised(self, states: Matrix) -> Matrix:
         return np.asarray(((states - self.centre) / self.scale)[:, self.is_modelled])
@@ -262,8 +259,9 @@ class Reference:
     def judged_modes(self) -> JudgedModes:
         """What judges single steps, for a `ReferenceStack`."""
         return JudgedModes(
-            self._flags, self._values, self._low, self._high, self._models, self.model.features.entries, self.main
-        )
+            self._flags, self._values, self._low, self._high, self._models, self.model.features.entries, self.main,
+            self.usual_residuals, self.levels,
+        )  # fmt: skip
 
     @property
     def has_flags(self) -> bool:
@@ -309,14 +307,30 @@ class Reference:
         return out
 
 
+def _chunk_means(values: Floats) -> Floats:
+    """The means of stretches of about `CHUNK` values; the first ones are longer by one value, as in `array_split`."""
+    n_chunks = max(1, len(values) // CHUNK)
+    size, n_longer = divmod(len(values), n_chunks)
+    longer, others = np.split(values, [n_longer * (size + 1)])
+    return np.concatenate([longer.reshape(-1, size + 1).mean(axis=1), others.reshape(-1, size).mean(axis=1)])
+
+
+@kernel()
 def _strangest_start(strangeness: Floats, episodes: NDArray[np.int64]) -> Floats:
-    highest, n_episodes = np.full(N_START, -np.inf), 0
-    for steps in np.split(strangeness, np.flatnonzero(np.diff(episodes)) + 1):
-        is_judged = ~np.isnan(steps[:N_START])
-        if is_judged.sum() >= MIN_START:
+    highest, means, n_episodes, first = np.full(N_START, -np.inf), np.zeros(N_START), 0, 0
+    while first < len(episodes):
+        total, n_judged, last = 0.0, 0, first
+        while last < len(episodes) and episodes[last] == episodes[first]:
+            if last - first < N_START:
+                if not np.isnan(strangeness[last]):
+                    total += strangeness[last]
+                    n_judged += 1
+                means[last - first :] = total / max(n_judged, 1)
+            last += 1
+        if n_judged >= MIN_START:
             n_episodes += 1
-            means = np.cumsum(np.nan_to_num(steps[:N_START])) / np.maximum(np.cumsum(is_judged), 1)
-            highest = np.maximum(highest, np.pad(means, (0, N_START - len(means)), mode="edge"))
+            highest = np.maximum(highest, means)
+        first = last
     return highest if n_episodes >= MIN_EPISODES else np.full(N_START, np.inf)
 
 

@@ -8,8 +8,13 @@ from numpy.typing import NDArray
 from nappingrl._build import kernel
 from nappingrl.types import Flags, Floats
 from nappingrl.world_model.local_model import Features, LocalModel, Matrix, find_mode, n_features, write_residuals
+from nappingrl.world_model.local_noise import LocalNoise
+from nappingrl.world_model.misfits import Levels, Usual
 
 Number = TypeVar("Number", np.int64, np.float64)
+_HEAD = 9
+"""Numbers that describe a reference: its modes, modelled observations, flags, actions, length of an encoded action,
+actions with their own noise, main mode, where its usual residuals begin in the values, and at how many places."""
 _MODE = 5
 """Numbers that describe a mode: where its model begins in the values (0: it has none), whether it is per action, has
 curves and products, and how many waves it has."""
@@ -38,30 +43,33 @@ class JudgedModes(NamedTuple):
     """(q,) the observations that are modelled."""
     main: int
     """The mode with the most steps."""
+    usual: Usual
+    """Residuals in the home mode."""
+    levels: Levels
 
 
 class ReferenceStack:
     """Rows without a reference judge nothing."""
 
     def __init__(self, n: int) -> None:
-        self._stack = Stack(np.zeros((n, 1), np.int64), np.zeros((n, 1)))
+        self.stack = Stack(np.zeros((n, 1), np.int64), np.zeros((n, 1)))
 
     def clear(self, row: int) -> None:
         """There is no reference."""
-        self._stack.sizes[row, 0] = 0
+        self.stack.sizes[row, 0] = 0
 
     def put(self, row: int, judged: JudgedModes) -> None:
         """Take the models of a reference."""
         sizes, values = _flatten(judged)
-        self._stack = Stack(_widened(self._stack.sizes, len(sizes)), _widened(self._stack.values, len(values)))
-        self._stack.sizes[row, : len(sizes)], self._stack.values[row, : len(values)] = sizes, values
+        self.stack = Stack(_widened(self.stack.sizes, len(sizes)), _widened(self.stack.values, len(values)))
+        self.stack.sizes[row, : len(sizes)], self.stack.values[row, : len(values)] = sizes, values
 
     def judge(
         self, rows: NDArray[np.int64], states: Matrix, actions: Matrix, next_states: Matrix, out: Matrix
     ) -> tuple[NDArray[np.int64], Flags]:
         """Write the residuals of a step of each row into `out`; returns modes (-1: not judged), and which are main."""
         modes, is_main = np.full(len(rows), -1), np.zeros(len(rows), np.bool_)
-        _judge(self._stack, rows, states, actions, next_states, out, modes, is_main)
+        _judge(self.stack, rows, states, actions, next_states, out, modes, is_main)
         return modes, is_main
 
 
@@ -80,8 +88,11 @@ def _flatten(judged: JudgedModes) -> tuple[NDArray[np.int64], Floats]:
                                              each.bend, each.outside, each.inverse_gram)]  # fmt: skip
         at = sum(map(len, values))
     n_actions, size = model.features.n_actions, model.features.action_size
-    head = [n_modes, q, k, n_actions, size, len(model.noise), judged.main, *judged.entries, *judged.flags]
-    return np.array([*head, *np.array(modes).ravel()], np.int64), np.concatenate(values)
+    noise = judged.usual.noise
+    values += [*judged.usual[:2], *judged.usual[3:], np.array(judged.levels), noise.places.ravel(), noise.sizes.ravel()]
+    head = [n_modes, q, k, n_actions, size, len(model.noise), judged.main, at, len(noise.places)]
+    parts = [*head, *judged.entries, *judged.flags, *np.array(modes).ravel()]
+    return np.array(parts, np.int64), np.concatenate(values)
 
 
 def _widened(rows: NDArray[Number], width: int) -> NDArray[Number]:
@@ -91,12 +102,13 @@ def _widened(rows: NDArray[Number], width: int) -> NDArray[Number]:
 
 
 @kernel()
-def _model(sizes: NDArray[np.int64], values: Floats, mode: int) -> LocalModel:
+def stacked_model(sizes: NDArray[np.int64], values: Floats, mode: int) -> LocalModel:
     """The model of a mode; its arrays are parts of `values`."""
     q, k, n_actions, size, n_noise = sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
-    info = sizes[7 + q + k + mode * _MODE : 7 + q + k + (mode + 1) * _MODE]
+    first = _HEAD + q + k + mode * _MODE
+    info = sizes[first : first + _MODE]
     at, n_waves = info[0], info[4]
-    entries = sizes[7 : 7 + q]
+    entries = sizes[_HEAD : _HEAD + q]
     centre, scale = values[at : at + q], values[at + q : at + 2 * q]
     low, high = values[at + 2 * q : at + 3 * q], values[at + 3 * q : at + 4 * q]
     at += 4 * q
@@ -117,6 +129,21 @@ def _model(sizes: NDArray[np.int64], values: Floats, mode: int) -> LocalModel:
 
 
 @kernel()
+def stacked_usual(sizes: NDArray[np.int64], values: Floats) -> tuple[Usual, Levels]:
+    """The usual residuals of the home mode; their arrays are parts of `values`."""
+    q, at, n_places = sizes[1], sizes[7], sizes[8]
+    centre, scale = values[at : at + q], values[at + q : at + 2 * q]
+    least, tolerance = values[at + 2 * q : at + 3 * q], values[at + 3 * q : at + 4 * q]
+    at += 4 * q
+    levels = Levels(values[at], values[at + 1])
+    at += 2
+    places = values[at : at + n_places * q].reshape((n_places, q))
+    at += n_places * q
+    noise = LocalNoise(places, values[at : at + n_places * q].reshape((n_places, q)))
+    return Usual(centre, scale, noise, least, tolerance), levels
+
+
+@kernel()
 def _judge(
     stack: Stack, rows: NDArray[np.int64], states: Matrix, actions: Matrix, next_states: Matrix, out: Matrix,
     modes: NDArray[np.int64], is_main: Flags,
@@ -130,12 +157,12 @@ def _judge(
             continue
         mode_values = values[2 * d : 2 * d + n_modes * k].reshape((n_modes, k))
         mode = find_mode(
-            sizes[7 + q : 7 + q + k], mode_values, values[:d], values[d : 2 * d], states[m], next_states[m]
+            sizes[_HEAD + q : _HEAD + q + k], mode_values, values[:d], values[d : 2 * d], states[m], next_states[m]
         )
-        if mode < 0 or sizes[7 + q + k + mode * _MODE] == 0:
+        if mode < 0 or sizes[_HEAD + q + k + mode * _MODE] == 0:
             continue
-        model = _model(sizes, values, mode)
+        model = stacked_model(sizes, values, mode)
         write_residuals(model, model.weights, states[m : m + 1], actions[m : m + 1], next_states[m : m + 1], found)
         for i in range(q):
-            out[m, sizes[7 + i]] = found[0, i]
+            out[m, sizes[_HEAD + i]] = found[0, i]
         modes[m], is_main[m] = mode, mode == sizes[6]

@@ -86,12 +86,21 @@ class TransitionBuffer:
 
     def read(self, row: int) -> Transitions:
         """A copy of the transitions of one trial."""
-        count = self.count[row]
-        states, actions, next_states, rewards, terminated, episodes = (array[row, :count] for array in self._arrays)
+        return self._copy(row, slice(0, int(self.count[row])))
+
+    def _copy(self, row: int, which: slice) -> Transitions:
+        states, actions, next_states, rewards, terminated, episodes = (array[row, which] for array in self._arrays)
         return Transitions(
             states.astype(np.float64), actions.astype(np.float64), next_states.astype(np.float64), rewards.copy(),
             terminated.copy(), episodes.astype(np.int64),
         )  # fmt: skip
+
+    def read_episode(self, row: int) -> Transitions:
+        """A copy of the transitions of the latest episode of one trial, which has one."""
+        count = self.count[row]
+        *_, episodes = self._arrays
+        first = np.searchsorted(episodes[row, :count], episodes[row, count - 1])
+        return self._copy(row, slice(int(first), int(count)))
 
     def write(self, row: int, transitions: Transitions) -> None:
         """Replace the transitions of one trial."""

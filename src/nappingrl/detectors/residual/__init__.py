@@ -140,24 +140,26 @@ class Residual(Detector):
             self.blame.add(rows, sizes * (sizes > self.surprise.limit[rows]), steps.actions)
         self.recognition.count(rows, steps.actions, is_beyond, modes >= 0)
         is_away = self.context[rows] > 0
-        if not is_away.all():
-            self._raise(rows, ~is_away & self.surprise.is_alarm(rows), SURPRISE)
-        if is_away.any():
-            is_back = is_away & (self._cause[rows] == SURPRISE) & self.recognition.is_back(rows)
-            is_back &= ~self.exchange.is_suspected(rows)
-            for row in rows[is_back].tolist():
+        is_alarm = self.surprise.is_alarm(rows) & ~is_away
+        if is_alarm.any():
+            self._raise(rows, is_alarm, SURPRISE)
+        away = rows[is_away & (self._cause[rows] == SURPRISE)]
+        if len(away):
+            is_back = self.recognition.is_back(away) & ~self.exchange.is_suspected(away)
+            for row in away[is_back].tolist():
                 reference = self.memory.reference(row)
                 if reference is not None and self.recognition.fits_original(row, reference, self.memory.current(row)):
                     self._come_back(row, self.recognition.n_calm(row))
-        deviations = self.drift.update(rows, np.where(is_main[:, None], residuals, 0.0), steps.actions)
+        deviations = self.drift.update(rows, residuals, is_main, steps.actions)
         is_drift = self.drift.is_alarm(rows, deviations) & (self.context[rows] == 0)
         if is_drift.any():
             self._raise_drift(rows[is_drift], deviations[is_drift])
         is_kept = (modes == 0) & ~steps.terminated
         if is_kept.any():
             kept = steps.at(is_kept)
-            for row in self.exchange.keep(rows[is_kept], kept.states, kept.actions, kept.next_states).tolist():
-                self._judge_exchange(row)
+            due = self.exchange.keep(rows[is_kept], kept.states, kept.actions, kept.next_states)
+            if len(due):
+                self._judge_exchange(due)
         is_first = self.starts.is_first[rows]
         if is_first.any():
             self._judge_starts(rows[is_first], steps.states[is_first].astype(np.float64))
@@ -170,14 +172,16 @@ class Residual(Detector):
         for row in rows[is_back].tolist():
             self._come_back(row, int(self.contradictions.n_confirmed[row]))
 
-    def _judge_exchange(self, row: int) -> None:
+    def _judge_exchange(self, rows: Rows) -> None:
         """Look for exchanged actions; from then on only the actions themselves can say that the world is back."""
-        reference = self.memory.reference(row)
-        assert reference is not None
-        is_exchanged = self.exchange.judge(row, reference)
-        if self.context[row] and self._cause[row] == EXCHANGE and self.exchange.is_back(row):
-            self._come_back(row, self.exchange.n_since_back(row, reference, self.memory.current(row)))
-        elif is_exchanged:
+        is_exchanged = self.exchange.judge(rows, self.memory.stack)
+        is_back = (self.context[rows] > 0) & (self._cause[rows] == EXCHANGE) & self.exchange.is_back(rows)
+        for row in rows[is_back | is_exchanged].tolist():
+            reference = self.memory.reference(row)
+            assert reference is not None
+            if row in rows[is_back]:
+                self._come_back(row, self.exchange.n_since_back(row, reference, self.memory.current(row)))
+                continue
             if not self.context[row]:
                 self.blame.add_exchange(row, self.exchange.evidence[row], self.exchange.shares(row, reference))
                 self._raise(np.array([row]), np.ones(1, np.bool_), EXCHANGE)
@@ -251,12 +255,12 @@ class Residual(Detector):
         self._forget_episode(rows)
 
     def _judge_strangeness(self, rows: Rows) -> None:
-        """Look at the episodes that are over as wholes."""
-        for row in rows.tolist():
-            reference, current = self.memory.reference(row), self.memory.current(row)
-            if reference is not None and current.n:
-                steps = current.at(current.episodes == current.episodes[-1])
-                self.strangeness.end_episode(row, reference.strangeness(steps))
+        """Look at the episodes that are over as wholes, where that can raise or end an alarm."""
+        rows = rows[(self.context[rows] == 0) | (self._cause[rows] == DRIFT) | (self._cause[rows] == STRANGENESS)]
+        for row in rows[self.memory.n_current(rows) > 0].tolist():
+            reference = self.memory.reference(row)
+            if reference is not None:
+                self.strangeness.end_episode(row, reference.strangeness(self.memory.latest_episode(row)))
         is_alarm = (self.context[rows] == 0) & self.strangeness.is_alarm(rows)
         for row in rows[is_alarm].tolist():
             self.blame.add(np.array([row]), self._mean_sizes(row))

@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from nappingrl._build import kernel
 from nappingrl.detectors.residual.config import ResidualConfig
 from nappingrl.detectors.tail_limits import tail_limit
 from nappingrl.snapshot import Expected
@@ -75,19 +76,15 @@ class Drift:
         is_counted = held_out.mode == mode
         residuals = np.where(is_counted[:, None], held_out.residuals, 0.0)
         self.size[row] = np.minimum(np.abs(residuals[is_counted]), config.max_residual).mean(axis=0)
-        products, factors = self._products(residuals, held_out.actions, self.size[row])
-        whole, largest = [], []
-        for at in np.split(np.arange(len(products)), np.flatnonzero(np.diff(held_out.episodes)) + 1):
-            running = _scaled(np.cumsum(products[at], axis=0), np.cumsum(factors[at] ** 2, axis=0))
-            whole.append(running[-1])
-            largest.append(np.abs(running).max(axis=0))
+        begins = np.concatenate([[0], np.flatnonzero(np.diff(held_out.episodes)) + 1, [len(residuals)]])
+        whole, largest = _sums_of_episodes(begins, residuals, held_out.actions, self.size[row], config.max_residual)
         self.n_episodes[row] = n = len(whole)
         if n < config.min_episodes:
             return
         self.mean[row] = np.mean(whole, axis=0)
         deviation = np.maximum(np.std(whole, axis=0, ddof=1), config.least_deviation)
         self.deviation[row] = deviation * np.sqrt(1 + 1 / n)
-        values = (np.array(largest) / self._of_others(np.array(whole))).max(axis=(1, 2))
+        values = (largest / self._of_others(whole)).max(axis=(1, 2))
         limit = min(tail_limit(values, config.false_alarms), config.max_drift_factor * float(values.max()))
         self.limit[row] = max(limit, config.min_drift)
 
@@ -102,22 +99,18 @@ class Drift:
         deviation = np.sqrt(np.maximum(squares, 0.0) / (n - 1))
         return np.asarray(np.maximum(deviation, self.config.least_deviation) * np.sqrt(1 + 1 / n))
 
-    def _products(
-        self, residuals: NDArray[np.float64], actions: NDArray[np.float64], size: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """(m, d, columns) what steps add to the sums, and (m, columns) their factors."""
-        most = self.config.max_residual
-        clipped = np.clip(residuals, -most, most)
-        excess = np.where(residuals == 0, 0.0, np.abs(clipped) - size)  # a step that is not judged says nothing
-        products = np.concatenate([clipped[:, :, None] * actions[:, None, :], excess[:, :, None]], axis=2)
-        return products, np.column_stack([actions, np.ones(len(actions))])
+    def update(
+        self, rows: Rows, residuals: NDArray[np.float64], is_counted: Flags, actions: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Add a step of each row, with no residuals where it does not count; returns the deviations of the sums.
 
-    def update(self, rows: Rows, residuals: NDArray[np.float64], actions: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Add a step; returns the deviations (m, d, columns) of the sums so far."""
-        products, factors = self._products(residuals, actions, self.size[rows])
-        self.sums[rows] += products
-        self.weights[rows] += factors**2
-        return np.asarray(np.abs(_scaled(self.sums[rows], self.weights[rows])) / self.deviation[rows])
+        (m, d, columns).
+        """
+        residuals = np.where(is_counted[:, None], residuals, 0.0)
+        out = np.empty((len(rows), *self.sums.shape[1:]))
+        most = self.config.max_residual
+        _add_steps(self.sums, self.weights, self.size, self.deviation, rows, residuals, actions, most, out)
+        return out
 
     def is_alarm(self, rows: Rows, deviations: NDArray[np.float64]) -> Flags:
         """Whether a sum is already far larger than ever before, and was in the episode before; or clearly larger."""
@@ -166,3 +159,65 @@ def _as_normal(t: NDArray[np.float64], n: Rows) -> NDArray[np.float64]:
     free = np.maximum(n.astype(np.float64) - 1, 1.0)[:, None, None]
     size = (8 * free + 1) / (8 * free + 3) * np.sqrt(free * np.log1p(t**2 / free))
     return np.asarray(np.sign(t) * size)
+
+
+@kernel(allocates=False)
+def _add_step(
+    sums: NDArray[np.float64], weights: NDArray[np.float64], residuals: NDArray[np.float64],
+    actions: NDArray[np.float64], size: NDArray[np.float64], most: float,
+) -> None:  # fmt: skip
+    """Add a step to the sums (d, columns) and the weights (columns,) of its episode."""
+    n = len(actions)
+    for i in range(len(residuals)):
+        clipped = min(max(residuals[i], -most), most)
+        for c in range(n):
+            sums[i, c] += clipped * actions[c]
+        if residuals[i] != 0:  # a step that is not judged says nothing
+            sums[i, n] += abs(clipped) - size[i]
+    for c in range(n):
+        weights[c] += actions[c] ** 2
+    weights[n] += 1.0
+
+
+@kernel(allocates=False)
+def _write_scaled(sums: NDArray[np.float64], weights: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    """`_scaled` of one trial."""
+    for c in range(len(weights)):
+        root = np.sqrt(EVIDENCE + weights[c] + (BIAS * weights[c]) ** 2)
+        for i in range(len(sums)):
+            out[i, c] = sums[i, c] / root
+
+
+@kernel(allocates=False)
+def _add_steps(
+    sums: NDArray[np.float64], weights: NDArray[np.float64], size: NDArray[np.float64],
+    deviation: NDArray[np.float64], rows: Rows, residuals: NDArray[np.float64], actions: NDArray[np.float64],
+    most: float, out: NDArray[np.float64],
+) -> None:  # fmt: skip
+    """Add a step of each row; `out` (m, d, columns) receives the deviations of the sums so far."""
+    for m in range(len(rows)):
+        row = rows[m]
+        _add_step(sums[row], weights[row], residuals[m], actions[m], size[row], most)
+        _write_scaled(sums[row], weights[row], out[m])
+        for i in range(out.shape[1]):
+            for c in range(out.shape[2]):
+                out[m, i, c] = abs(out[m, i, c]) / deviation[row, i, c]
+
+
+@kernel()
+def _sums_of_episodes(
+    begins: NDArray[np.int64], residuals: NDArray[np.float64], actions: NDArray[np.float64],
+    size: NDArray[np.float64], most: float,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:  # fmt: skip
+    """(episodes, d, columns) the scaled sums of whole episodes, and their largest size on the way."""
+    n, d, n_columns = len(begins) - 1, residuals.shape[1], actions.shape[1] + 1
+    whole, largest = np.zeros((n, d, n_columns)), np.zeros((n, d, n_columns))
+    for e in range(n):
+        sums, weights = np.zeros((d, n_columns)), np.zeros(n_columns)
+        for m in range(begins[e], begins[e + 1]):
+            _add_step(sums, weights, residuals[m], actions[m], size, most)
+            _write_scaled(sums, weights, whole[e])
+            for i in range(d):
+                for c in range(n_columns):
+                    largest[e, i, c] = max(largest[e, i, c], abs(whole[e, i, c]))
+    return whole, largest

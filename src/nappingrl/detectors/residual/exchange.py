@@ -7,12 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.detectors.residual.config import ResidualConfig
-from nappingrl.detectors.residual.gains import Levels, accumulate, gains
+from nappingrl.detectors.residual.gains import accumulate, gains, judge_blocks
 from nappingrl.detectors.tail_limits import tail_limit
 from nappingrl.snapshot import Expected
 from nappingrl.types import Flags, Floats, Rows
 from nappingrl.world_model.action_encoding import ActionEncoding
 from nappingrl.world_model.reference import Judged, Reference
+from nappingrl.world_model.reference_stack import Stack
 from nappingrl.world_model.transitions import Transitions
 
 BLOCK = 8
@@ -87,8 +88,7 @@ class Exchange:
         """
         nowhere = np.empty((0, states.shape[1]))
         each = gains(
-            reference.model, reference.usual_residuals, Levels(reference.usual_misfit, reference.high_misfit),
-            self.evidence.shape[2], *(
+            reference.model, reference.usual_residuals, reference.levels, self.evidence.shape[2], *(
                 np.ascontiguousarray(nowhere if part is None else part, np.float64)
                 for part in (states, actions, ends, errors)
             ),
@@ -116,19 +116,14 @@ class Exchange:
         self.n_kept[rows] = at + 1
         return np.asarray(rows[at + 1 == BLOCK])
 
-    def judge(self, row: int, reference: Reference) -> bool:
-        """Judge the steps that were kept; returns whether there is enough evidence for an exchange."""
-        m = int(self.n_kept[row])
-        self.n_kept[row] = 0
-        if not m or not self.evidence[row].size:
-            return False
-        states, actions = self.states[row, :m], self.actions[row, :m]
-        each, executed = self._gains(reference, states, actions, self.next_states[row, :m])
-        if self.is_blamed[row].any():
-            for gain in (each * self.is_blamed[row, executed]).sum(axis=1).tolist():
-                self.against[row] = max(self.against[row] - gain, 0.0)
-        accumulate(self.evidence[row], executed, each)
-        return bool(self.evidence[row].max() > self.limit[row])
+    def judge(self, rows: Rows, stack: Stack) -> Flags:
+        """Judge the blocks of steps that were kept; returns where there is enough evidence for an exchange."""
+        self.n_kept[rows] = 0
+        if self.evidence.size:
+            judge_blocks(
+                stack, rows, self.states, self.actions, self.next_states, self.evidence, self.is_blamed, self.against
+            )
+        return np.asarray(self.evidence[rows].max(axis=(1, 2), initial=0.0) > self.limit[rows])
 
     def blame(self, row: int) -> None:
         """Note which alternatives raised the alarm."""
@@ -149,9 +144,9 @@ class Exchange:
         sizes = np.log1p((effects / reference.tolerance) ** 2).sum(axis=0) * reference.is_modelled
         return np.asarray(sizes / max(float(sizes.sum()), 1e-12))
 
-    def is_back(self, row: int) -> bool:
+    def is_back(self, rows: Rows) -> Flags:
         """Whether the steps speak against what raised the alarm as clearly as they spoke for it."""
-        return bool(self.against[row] > self.limit[row])
+        return np.asarray(self.against[rows] > self.limit[rows])
 
     def n_since_back(self, row: int, reference: Reference, steps: Transitions) -> int:
         """How many of the latest steps speak against what raised the alarm, as a change point divides them best."""

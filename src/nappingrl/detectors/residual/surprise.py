@@ -63,15 +63,11 @@ class Surprise:
 
     def update(self, rows: Rows, sizes: NDArray[np.float64]) -> Flags:
         """Judge a step of each row by the sizes (m, d) of its residuals; returns which are beyond a limit."""
-        largest = (sizes / self.limit[rows]).max(axis=1)
-        self.recent[rows, self.n_seen[rows] % self.config.window] = largest
-        self.n_seen[rows] += 1
-        return np.asarray(largest > 1)
+        return _add_steps(self.limit, self.recent, self.n_seen, rows, sizes)
 
     def is_alarm(self, rows: Rows) -> Flags:
         """Whether enough of the latest steps are beyond the limit."""
-        n_beyond = (self.recent[rows] > 1).sum(axis=1)
-        return np.asarray(n_beyond >= self.n_alarm_steps[rows])
+        return _is_alarm(self.recent, self.n_alarm_steps, rows)
 
     def statistic(self, row: int) -> float:
         """What is compared with the limit: the k-th largest among the latest steps, as a share of the limit."""
@@ -86,6 +82,31 @@ class Surprise:
     def is_calm(self, rows: Rows) -> Flags:
         """Whether none of the latest steps is beyond the limit."""
         return np.asarray(~(self.recent[rows] > 1).any(axis=1))
+
+
+@kernel()
+def _add_steps(limit: Matrix, recent: Matrix, n_seen: Rows, rows: Rows, sizes: Matrix) -> Flags:
+    """Write the largest share of a limit of each step into the ring of its row; returns where it is beyond 1."""
+    is_beyond = np.zeros(len(rows), np.bool_)
+    for m in range(len(rows)):
+        row, largest = rows[m], 0.0
+        for i in range(sizes.shape[1]):
+            largest = max(largest, sizes[m, i] / limit[row, i])
+        recent[row, n_seen[row] % recent.shape[1]] = largest
+        n_seen[row] += 1
+        is_beyond[m] = largest > 1
+    return is_beyond
+
+
+@kernel()
+def _is_alarm(recent: Matrix, n_alarm_steps: Rows, rows: Rows) -> Flags:
+    is_alarm = np.zeros(len(rows), np.bool_)
+    for m in range(len(rows)):
+        n_beyond = 0
+        for value in recent[rows[m]]:
+            n_beyond += value > 1
+        is_alarm[m] = n_beyond >= n_alarm_steps[rows[m]]
+    return is_alarm
 
 
 @kernel(allocates=False)

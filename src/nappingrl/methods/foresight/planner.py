@@ -131,8 +131,7 @@ class Planner:
     def _rollouts(self, transitions: Transitions, starts: NDArray[np.float64], now: Floats | None) -> Rollouts | None:
         """The rollouts in the fitted world; None where they cannot be trusted or there is nothing to plan for."""
         model = fit(self.baseline, transitions)
-        longest = int(np.unique(self.baseline.transitions.episodes, return_counts=True)[1].max())
-        horizon = self.domain.horizon or max(200, 2 * longest)
+        horizon = self.domain.horizon or max(200, 2 * self._longest_episode())
         data = [self.baseline.transitions, transitions]
         terminations = find_terminations(data, model.frame.centre, model.frame.scale, horizon, self.config)
         for policy in self.policies:
@@ -149,6 +148,9 @@ class Planner:
         max_reward = max(float(t.rewards.max()) for t in data)
         is_discrete = not self.encoding.is_continuous
         return Rollouts(model, terminations, initial, noise, goal, max_reward, terminations.max_reward, is_discrete)
+
+    def _longest_episode(self) -> int:
+        return int(np.unique(self.baseline.transitions.episodes, return_counts=True)[1].max())
 
     def _goal(self, terminations: Terminations, data: list[Transitions]) -> int | None:
         """What to plan for; None where the rollouts cannot tell."""
@@ -187,6 +189,8 @@ class Planner:
         if self._wants_quadratic(linear):
             new += self._search_quadratic(rollouts, linear, [policy for policy in own if policy.kind == QUADRATIC])
         for policy in own:
+            if any(policy is found for found in new):
+                continue  # the search has evaluated it
             policy.expected = evaluate(rollouts, policy.kind, policy.weights, -np.inf)
         if over_agent:
             new.append(max(over_agent, key=lambda policy: policy.expected))

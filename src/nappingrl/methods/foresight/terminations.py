@@ -15,6 +15,7 @@ from nappingrl._build import kernel
 from nappingrl.methods.foresight.config import ForesightConfig
 from nappingrl.methods.foresight.quadric import Quadric, fit_quadric, no_quadric, outside
 from nappingrl.types import Flags, Floats
+from nappingrl.world_model.bounds import extremes
 from nappingrl.world_model.transitions import Transitions
 
 ABOVE, BELOW = 1, -1
@@ -68,7 +69,8 @@ def find_terminations(
     data: list[Transitions], centre: Floats, scale: Floats, horizon: int, config: ForesightConfig
 ) -> Terminations:
     """The terminations that explain the transitions."""
-    survived = np.concatenate([part for t in data for part in (t.states, t.next_states[~t.terminated])])
+    survived = [part for t in data for part in (t.states, t.next_states[~t.terminated])]
+    edges = _edges(survived)
     terminal = np.concatenate([t.next_states[t.terminated] for t in data])
     rewards = np.concatenate([t.rewards[t.terminated] for t in data])
     alive_rewards = np.concatenate([t.rewards[~t.terminated] for t in data])
@@ -78,18 +80,24 @@ def find_terminations(
     n_unexplained = 0
     for is_bad in (True, False):
         at = (rewards < return_of_going_on) == is_bad
-        others = np.concatenate([survived, terminal[~at]])  # a bad region contains no wanted one, and vice versa
-        found, unexplained = _cover(others, terminal[at], rewards[at], is_bad, config)
+        outer = _edges([*edges, terminal[~at]])  # a bad region contains no wanted one, and vice versa
+        found, unexplained = _cover(outer, terminal[at], rewards[at], is_bad, config)
         if is_bad:
-            found += _mirrored(found, others, centre)
+            found += _mirrored(found, outer, centre)
         regions += found
         quadric = no_quadric()
         if unexplained.any():
             reward = float(rewards[at][unexplained].mean())
-            quadric = fit_quadric(survived, terminal[at][unexplained], reward, centre, scale, config)
+            quadric = fit_quadric(np.concatenate(survived), terminal[at][unexplained], reward, centre, scale, config)
             n_unexplained += 0 if len(quadric.weights) else int(unexplained.sum())
         quadrics.append(quadric)
     return pack(regions[: config.max_terminations], len(centre), quadrics[0], quadrics[1], n_unexplained)
+
+
+def _edges(states: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """(2, d) the lowest and the highest values of all these states."""
+    each = [extremes(np.atleast_2d(part)) for part in states]
+    return np.array([np.min([low for low, _ in each], axis=0), np.max([high for _, high in each], axis=0)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +118,16 @@ class _Candidate:
 
 
 def _cover(
-    survived: NDArray[np.float64], terminal: NDArray[np.float64], rewards: Floats, is_bad: bool, config: ForesightConfig
+    edges: NDArray[np.float64], terminal: NDArray[np.float64], rewards: Floats, is_bad: bool, config: ForesightConfig
 ) -> tuple[list[Termination], Flags]:
-    """Half-spaces over the terminal states, the largest first; and which states none of them contains."""
+    """Half-spaces over the terminal states, the largest first; and which states none of them contains.
+
+    `edges` (2, d): the outermost values of the survived states.
+    """
     left = np.ones(len(terminal), np.bool_)
     found: list[Termination] = []
     margin = config.termination_margin if is_bad else 1 - config.termination_margin
-    candidates = _candidates(survived, terminal)
+    candidates = _candidates(edges, terminal)
     while left.any() and len(found) < config.max_terminations - 4:
         counts = [int((candidate.contains & left).sum()) for candidate in candidates]
         if max(counts) == 0:
@@ -137,8 +148,8 @@ def _cover(
     return found, left
 
 
-def _candidates(survived: NDArray[np.float64], terminal: NDArray[np.float64]) -> list[_Candidate]:
-    highest, lowest = survived.max(axis=0), survived.min(axis=0)
+def _candidates(edges: NDArray[np.float64], terminal: NDArray[np.float64]) -> list[_Candidate]:
+    lowest, highest = edges
     return [
         _Candidate(i, side, edge, side * terminal[:, i] > side * edge)
         for i in range(terminal.shape[1])
@@ -146,14 +157,15 @@ def _candidates(survived: NDArray[np.float64], terminal: NDArray[np.float64]) ->
     ]
 
 
-def _mirrored(found: list[Termination], survived: NDArray[np.float64], centre: Floats) -> list[Termination]:
+def _mirrored(found: list[Termination], edges: NDArray[np.float64], centre: Floats) -> list[Termination]:
     """The opposites of bad terminations that no survived state refutes."""
     known = {(half_space.observation, half_space.side) for each in found for half_space in each.half_spaces}
     mirrored = []
     for termination in found:
         i, side, limit = termination.half_spaces[0]
         opposite = 2 * centre[i] - limit
-        if (i, -side) not in known and (side * survived[:, i] > side * opposite).all():
+        outermost = edges[1 if side == BELOW else 0, i]
+        if (i, -side) not in known and side * outermost > side * opposite:
             mirrored.append(Termination((HalfSpace(i, -side, float(opposite)),), termination.reward))
     return mirrored
 

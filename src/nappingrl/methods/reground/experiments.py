@@ -32,7 +32,7 @@ def next_experiment(judge: Judge, refuted: list[int], passed: list[int]) -> Grou
     """
     if len(refuted) >= MAX_EXPERIMENTS:
         return None
-    if judge.with_nuisance(judge.identity)[0].mean() <= judge.reference.high_misfit:
+    if judge.with_nuisance(judge.identity)[0].mean() <= judge.reference.levels.high:
         return None
     left = [g for g in action_structures(judge.identity) if checksum(g) not in refuted]
     if not left:

@@ -107,7 +107,7 @@ class Search:
         judge = self._judge
         steps, starts = judge.steps([grounding])[0], judge.starts([grounding])[0]
         by_starts = len(starts) >= MIN_STARTS and starts.mean() > 2 * judge.usual_start
-        return bool(by_starts or steps.mean() > judge.reference.high_misfit)
+        return bool(by_starts or steps.mean() > judge.reference.levels.high)
 
     def _objection(self, old: Grounding, new: Grounding) -> str:
         """Why the new grounding is not believed; empty: it is."""
@@ -141,7 +141,7 @@ class Search:
         is_near = judge.reference.reach(new.sensors.original(judge.evidence.states)) <= MAX_REACH
         if is_near.sum() < 10:
             is_near[:] = True
-        unusual = float((before[is_near] - judge.reference.usual_misfit).sum())
+        unusual = float((before[is_near] - judge.reference.levels.usual).sum())
         unusual += float((starts_before - judge.usual_start).sum())
         gain = float((before - after)[is_near].sum() + (starts_before - starts_after).sum())
         return gain / max(unusual, MIN_GAIN)
@@ -155,7 +155,7 @@ class Search:
         lead = gain + price_before - price_after + price(old) - price(new)
         if lead < MIN_LEAD:
             return "a changed mass, force or wind explains the change as well"
-        unusual = before.sum() + price_before - judge.reference.usual_misfit * len(before)
+        unusual = before.sum() + price_before - judge.reference.levels.usual * len(before)
         is_clear = lead > CLEAR_LEAD and t_statistic(before - after) > CLEAR_T
         if not is_clear and gain + price_before - price_after < MIN_SHARE * unusual:
             return "no map of actions or sensors explains enough of the change"

@@ -323,7 +323,7 @@ class RegroundTrial:
             return False
         judge = Judge(reference, Evidence.of(current, latest, starts), self.identity)
         costs, start_costs = judge.steps([self.identity, self.grounding]), judge.starts([self.identity, self.grounding])
-        unusual = (costs - reference.usual_misfit).sum(axis=1) + (start_costs - judge.usual_start).sum(axis=1)
+        unusual = (costs - reference.levels.usual).sum(axis=1) + (start_costs - judge.usual_start).sum(axis=1)
         return bool(unusual[1] < max(CONFIRMED_SHARE * unusual[0], MIN_GAIN))
 
     def _chosen(self, reference: Reference, current: Transitions, usable: Rows) -> Rows:

@@ -24,7 +24,7 @@ from nappingrl.report.intervals import (
     resampled_interval,
 )
 from nappingrl.report.runs import Run
-from nappingrl.reproduction.columns import COLUMNS, column_of, setting_of
+from nappingrl.reproduction.columns import COLUMNS, columns_of, setting_of
 from nappingrl.types import Flags, Floats
 
 HOLDS, FAILS, UNDECIDED, NOT_JUDGED = "holds", "does not hold", "undecided", "not judged"
@@ -166,16 +166,18 @@ class Evidence:
 
     @staticmethod
     def collect(runs: Sequence[Run]) -> "Evidence":
-        """One run of each domain, agent, and column or method."""
+        """One run of each domain, agent, and column or method; variants of a column's method are no evidence."""
+        with_columns = {column.method for column in COLUMNS.values()}
         found: dict[tuple[str, str, str], Run] = {}
         for run in runs:
-            key = (run.domain, str(run.spec["agent"]), column_of(run.spec) or run.method)
-            if key in found:
-                raise BadRunError(
-                    f"more than one run of '{run.manifest.label}' ({key[2]}); claims need one of each domain, agent "
-                    "and method: give a folder with fewer runs"
-                )
-            found[key] = run
+            for kind in columns_of(run.spec) if run.method in with_columns else (run.method,):
+                key = (run.domain, str(run.spec["agent"]), kind)
+                if key in found:
+                    raise BadRunError(
+                        f"more than one run of '{run.manifest.label}' ({kind}); claims need one of each domain, agent "
+                        "and method: give a folder with fewer runs"
+                    )
+                found[key] = run
         return Evidence(found)
 
     def view(self, column: str) -> "Evidence":

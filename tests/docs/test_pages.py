@@ -42,6 +42,7 @@ NOT_RUN = {
     r"napping play.*": "serves until it is stopped; tests/play/test_browser.py opens it",
     r"napping record .*docs/.*": "overwrites a picture of the docs",
     r"napping birds levels docs/.*": "overwrites a picture of the docs",
+    r"python benchmarks/training_seeds.py .*": "reads agents trained for hours; test_training_seeds.py runs it small",
     r"python benchmarks/playground.py .*": "drives a browser for minutes",
     r"python benchmarks/ray_overhead.py": "starts Ray clusters",
     r"python tests/golden/.*": "runs for minutes; tests/golden/test_golden_rows.py runs parts of it",

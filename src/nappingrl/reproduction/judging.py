@@ -246,13 +246,18 @@ def judge(
     ]
 
 
+def verdict(parts: Sequence[Part]) -> str:
+    """What the parts of a claim come to: it holds if all of them do, and does not if any does not."""
+    statuses = [part.status for part in parts]
+    return FAILS if FAILS in statuses else UNDECIDED if UNDECIDED in statuses else HOLDS
+
+
 def _judge(claim: Claim, evidence: Evidence, cpu_seconds: Callable[[Run], float | None]) -> Finding:
     try:
         parts = claim.judge(evidence)
     except NotJudgedError as why:
         return Finding(NOT_JUDGED, str(why), evidence.column, _setting(evidence))
-    statuses = [part.status for part in parts]
-    status = FAILS if FAILS in statuses else UNDECIDED if UNDECIDED in statuses else HOLDS
+    status = verdict(parts)
     finding = Finding(
         status, "; ".join(map(str, parts)), evidence.column, _setting(evidence), min(part.n for part in parts)
     )

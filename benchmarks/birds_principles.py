@@ -1,6 +1,7 @@
 """What each novelty of Angry Birds changes, what the frozen agent does about it, and what NAPPING learns, as a table.
 
-    python benchmarks/birds_principles.py [--agent dqn] [--episodes 40] [--gif OUT.gif --novelty taller-slingshot]
+    python benchmarks/birds_principles.py [--agent dqn] [--rule text] [--episodes 40]
+    python benchmarks/birds_principles.py --rule text --novelty taller-slingshot --gif OUT.gif
 
 The animation shows two levels of different kinds, each twice: the frozen agent's shot, which fails, and the shot that
 NAPPING has learned instead.
@@ -43,8 +44,8 @@ def play(env, agent, params, seed):
     return info["status"] == "won", actions
 
 
-def trial(model, method, params, episodes):
-    agent = NappingAgent(model, domain="angrybirds", method=method, detector="given")
+def trial(model, method, params, episodes, **options):
+    agent = NappingAgent(model, domain="angrybirds", method=method, detector="given", **options)
     env = agent.wrap(gymnasium.make("nappingrl/AngryBirds-v0", reward="win"))
     played = [play(env, agent, params, seed) for seed in range(episodes)]
     return agent, [won for won, _ in played], Counter(actions[0] for _, actions in played)
@@ -100,6 +101,7 @@ def animate(name, frozen, agent, path):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--agent", default="dqn")
+    parser.add_argument("--rule", default="printed", help="of NAPPING's update")
     parser.add_argument("--episodes", type=int, default=40)
     parser.add_argument("--novelty", default="", help="only this one")
     parser.add_argument("--gif", type=Path)
@@ -109,7 +111,7 @@ def main() -> None:
     for name in [args.novelty] if args.novelty else PAPER_NOVELTIES:
         params = {"template": 1.0 + list(TEMPLATES).index(name), name.replace("-", "_"): 1.0}
         frozen_agent, frozen, shots = trial(args.agent, "frozen", params, args.episodes)
-        agent, won, _ = trial(args.agent, "napping", params, args.episodes)
+        agent, won, _ = trial(args.agent, "napping", params, args.episodes, rule=args.rule)
         rules = "; ".join(str(rule) for rule in agent.explain()[:3])
         changed = AngryBirds.spec.novelties[name].description
         print(

@@ -40,8 +40,7 @@ NOT_RUN = {
     r"napping birds accept .*": "measures for an hour; tests/domains/angrybirds/acceptance measures a few levels",
     r"napping birds play(?!.*--headless).*": "opens a window; tests/cli/test_birds.py plays in one",
     r"napping play.*": "serves until it is stopped; tests/play/test_browser.py opens it",
-    r"napping record .*docs/.*": "overwrites a picture of the docs",
-    r"napping birds levels docs/.*": "overwrites a picture of the docs",
+    r"python benchmarks/training_seeds.py .*": "reads agents trained for hours; test_training_seeds.py runs it small",
     r"python benchmarks/playground.py .*": "drives a browser for minutes",
     r"python benchmarks/ray_overhead.py": "starts Ray clusters",
     r"python tests/golden/.*": "runs for minutes; tests/golden/test_golden_rows.py runs parts of it",
@@ -86,6 +85,8 @@ def make_small(words: list[str]) -> list[str]:
     """The words of a command with few and short trials."""
     if words[0] == "replay":
         return [*words[:2], "1"]
+    if words[0] == "record" and "--seconds" not in words:
+        return [*words, "--seconds", "2"]
     if words[0] != "run":
         return words
     for flag, value in (SMALL if words[1] in ("cartpole", "mountaincar", "crossroad") else TINY).items():
@@ -141,7 +142,8 @@ def test_no_command_is_overlooked(page: Path) -> None:
 def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    Path("figures").mkdir()
+    for name in ("figures", "docs/images"):
+        Path(name).mkdir(parents=True)
     namespace = SETUP.get(name_of(page), dict)()
     entry_points: dict[str, dict[str, str]] = {}
     if name_of(page) in WARNED:

@@ -1,5 +1,6 @@
 """Runs made by hand: the returns are written down, so that everything else can be worked out on paper."""
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -7,6 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
+from nappingrl.domains import find_domain
 from nappingrl.registry import methods
 from nappingrl.report.runs import Run
 from nappingrl.trials.manifest_record import Manifest
@@ -39,6 +41,8 @@ def make_run(
         domain, agent, method, novelty="all" if len(set(names)) > 1 else names[0], trials=max(numbers) + 1, seed=seed,
         detector=detector, protocol=protocol or f"{pre}+{episodes - pre}", score=score, options=options or {},
     )  # fmt: skip
+    adaptation = spec.adaptation.resolve(find_domain(domain))
+    spec = replace(spec, score=adaptation.score, options=dict(adaptation.options))
     manifest = Manifest(
         msgspec.to_builtins(spec), "0", "", "", 128, n, episodes, RANGES[domain], "return", RANGES[domain][1],
         role=role or methods.entry(method).role, parameters={"force": 0.001, "gravity": 0.0025},

@@ -1,5 +1,8 @@
 """The claims: judged on runs whose returns are written down here."""
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -56,6 +59,23 @@ def test_claims_about_napping_are_judged_in_each_column() -> None:
     assert [found[column].status for column in (PRINTED, OURS, BEYOND)] == [FAILS, HOLDS, HOLDS]
     assert found[PRINTED].setting == "NAPPING (rule printed, space embedding, score reward)"
     assert (found[OURS].ours, found[BEYOND].setting) == ("median 200 at episode 6 (6 to 6)", "Auto")
+
+
+def test_one_run_serves_two_columns_where_they_are_the_same() -> None:
+    """In Angry Birds our defaults are those of the paper."""
+    runs = [flat("angrybirds", agent, "napping", *spread(0.8, width=0.01)) for agent in ("dqn", "dqn-rel")]
+    variants: list[dict[str, Any]] = [
+        {"options": {"rule": "text"}},
+        {"options": {"threshold": "auto"}},
+        {"score": "goal"},
+    ]
+    runs += [flat("angrybirds", agent, "napping", 0, **variant) for agent in ("dqn", "dqn-rel") for variant in variants]
+    found = {column: finding("NAPPING agents end at about .8", *runs, column=column) for column in COLUMNS}
+    assert found[PRINTED] == replace(found[OURS], column=PRINTED)
+    assert (found[OURS].status, found[BEYOND].status) == (HOLDS, NOT_JUDGED)
+    assert found[OURS].setting == "NAPPING (rule printed, space embedding, score paper)"
+    with pytest.raises(BadRunError, match=r"more than one run of 'angrybirds dqn napping.*\(as printed\)"):
+        judge(CLAIMS, [runs[0], runs[0]])
 
 
 def test_no_adaptation_needs_the_upper_end_of_the_interval() -> None:

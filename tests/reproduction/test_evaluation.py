@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -17,7 +18,7 @@ from nappingrl.report.figures import FIGURES
 from nappingrl.report.runs import read_run
 from nappingrl.reproduction import evaluation
 from nappingrl.reproduction.claims import CLAIMS
-from nappingrl.reproduction.columns import COLUMNS
+from nappingrl.reproduction.columns import COLUMNS, OURS, PRINTED, columns_of
 from nappingrl.reproduction.evaluation import PaperSetup, Selection, estimate, plan_evaluation
 from nappingrl.reproduction.judging import FAILS, NOT_JUDGED, Claim, mean_part
 from nappingrl.reproduction.times import Times, read_times, timed
@@ -182,9 +183,9 @@ def test_some_domains_with_scripted_agents_and_without_what_cannot_run(tmp_path:
     for stage in stages:
         by_agent.setdefault(stage.spec.agent, set()).add(stage.method)
     controls = {"random", "replay-success", "controller"}
-    paper = {"frozen", "napping", "napping-printed", "napping-goal", "auto"}
+    paper = {"frozen", "napping", "napping-goal", "auto"}
     scores = {stage.method: stage.spec.score for stage in stages if stage.spec.method == "napping"}
-    assert scores == {"napping": "paper", "napping-printed": "paper", "napping-goal": "goal"}
+    assert scores == {"napping": "paper", "napping-goal": "goal"}
     assert by_agent.pop("dqn") == by_agent.pop("dqn-rel") == paper | controls
     assert by_agent.pop("dqn-raster") == (paper | controls) - {"auto"}
     assert by_agent == {name: {"frozen"} for name in ("naive", "naive-adaptation", "datalab", "replanner", "hydra")}
@@ -196,6 +197,13 @@ def test_some_domains_with_scripted_agents_and_without_what_cannot_run(tmp_path:
         plan_evaluation(tmp_path, selection=Selection(("angribirds",)))
     _, quick = plan_evaluation(tmp_path, "quick", selection=Selection(("angrybirds",), methods=("auto",)))
     assert [entry.reason for entry in quick] == ["to keep the time short, as trials here are slow"]
+
+
+@pytest.mark.parametrize("names", [("napping",), ("napping-printed",), ("napping", "napping-printed")])
+def test_columns_that_are_the_same_run_run_once(tmp_path: Path, names: tuple[str, ...]) -> None:
+    stages, _ = plan_evaluation(tmp_path, selection=Selection(("angrybirds",), ("dqn",), names))
+    assert [stage.folder.name for stage in stages] == ["angrybirds-dqn-napping"]
+    assert columns_of(msgspec.to_builtins(stages[0].spec)) == [PRINTED, OURS]
 
 
 def test_the_runs_of_the_paper(tmp_path: Path) -> None:

@@ -2,14 +2,16 @@
 
 "As printed" was fixed from the paper's words before any result: the rule of its pseudo-code, the agent's embedding,
 and the Eval that it names. It names one in Angry Birds, the pigs that a shot kills; elsewhere the reward of the step
-stands in, with threshold 0.
+stands in, with threshold 0. Where our defaults are the same, one run serves both columns.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from nappingrl.registry import methods
+from nappingrl.adaptation import AdaptationSpec
+from nappingrl.domains import find_domain
+from nappingrl.registry import domains, methods
 from nappingrl.score import REWARD
 from nappingrl.trials.spec import RunSpec
 
@@ -43,6 +45,19 @@ class Column:
         """The score that it names; empty: the domain's default, or none."""
         return NAMED_SCORES.get(domain, REWARD) if self.is_literal else self.other_score
 
+    def adaptation(self, domain: str) -> AdaptationSpec:
+        """What it comes to in a domain: two columns with the same are one run."""
+        return AdaptationSpec(self.method, self.score(domain), options=dict(self.options)).resolve(find_domain(domain))
+
+    def has(self, spec: Mapping[str, Any]) -> bool:
+        """Whether a completed spec is a run of it, with any detector."""
+        if spec["method"] != self.method or spec["domain"] not in domains or spec.get("guard"):
+            return False
+        mine = self.adaptation(str(spec["domain"]))
+        usual = {name: option.default for name, option in methods.get(self.method).options.items()}
+        is_same = usual | dict(spec.get("options", {})) == usual | dict(mine.options)  # usual values may be left out
+        return is_same and spec.get("score", "") == mine.score
+
     @property
     def folder(self) -> str:
         """The end of its run folders' names."""
@@ -60,18 +75,9 @@ COLUMNS: Mapping[str, Column] = {
 }
 
 
-def column_of(spec: Mapping[str, Any]) -> str:
-    """The column of a run by its completed spec; empty: it is of none."""
-    literal = COLUMNS[PRINTED]
-    if spec["method"] == literal.method:
-        usual = {name: option.default for name, option in methods.get(literal.method).options.items()}
-        options = usual | spec.get("options", {})  # a spec states options only where they differ from the method's
-        is_literal = spec.get("score") == literal.score(str(spec["domain"])) and all(
-            options.get(name) == value for name, value in literal.options.items()
-        )
-        is_other = bool(spec.get("score")) and spec.get("score") == OTHER_SCORES.get(str(spec["domain"]))
-        return PRINTED if is_literal else "" if is_other else OURS
-    return BEYOND if spec["method"] == COLUMNS[BEYOND].method else ""
+def columns_of(spec: Mapping[str, Any]) -> list[str]:
+    """The columns that a run serves, by its completed spec: those with its method, options and score."""
+    return [column.name for column in COLUMNS.values() if column.has(spec)]
 
 
 def setting_of(spec: Mapping[str, Any]) -> str:

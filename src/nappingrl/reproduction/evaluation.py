@@ -2,7 +2,7 @@
 
 What runs follows from the registry: a registered domain, method or scripted agent takes part unless its entry says
 otherwise (`in_paper`), and a method that cannot run somewhere is left out with the reason. The paper's own method runs
-once for each of the `columns`.
+once for each of the `columns`; where two of them are the same run, it runs once.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -80,9 +80,11 @@ class Selection:
             others = [f"{COLUMNS[OURS].method}-{score}" for score in OTHER_SCORES.values()]
             check_name("method", name, [*methods.names(), COLUMNS[PRINTED].folder, *others])
 
-    def takes(self, agent: str, method: str) -> bool:
-        """Whether a run is of this part."""
-        return (not self.agents or agent in self.agents) and (not self.methods or method in self.methods)
+    def takes(self, agent: str, *names: str) -> bool:
+        """Whether a run is of this part; `names` are those of its method."""
+        return (not self.agents or agent in self.agents) and (
+            not self.methods or not set(self.methods).isdisjoint(names)
+        )
 
 
 OnStageProgress = Callable[[int, int, str], None]
@@ -160,10 +162,10 @@ def _plan_domain(
     names = [*zoo_names(domain), *(agent for agent in registered if agent not in stateful)]
     stages: list[Stage] = []
     left_out: list[LeftOut] = []
-    for entry, column in _methods(domain):
+    for entry, column, also in _methods(domain):
         reasons: dict[str, str] = {}
         trials = setup.trials(scale, entry.cost >= COSTLY)
-        for agent in (name for name in names if selection.takes(name, column.folder)):
+        for agent in (name for name in names if selection.takes(name, column.folder, *also)):
             spec = column.spec(domain, agent, setup.novelty, trials, seed)
             reasons[agent] = _too_slow(domain, entry, scale) or why_not(spec)
             if not reasons[agent]:
@@ -179,15 +181,24 @@ def _plan_domain(
     return stages, left_out
 
 
-def _methods(domain: str) -> list[tuple[Entry, Column]]:
-    """The methods of the evaluation; the paper's own also as printed, and with another score where there is one."""
+def _methods(domain: str) -> list[tuple[Entry, Column, list[str]]]:
+    """The methods of the evaluation; the paper's own also as printed, and with another score where there is one.
+
+    Each with the names of those that are left out because they would be the same run.
+    """
     literal = COLUMNS[PRINTED]
     others = [literal]
     if domain in OTHER_SCORES:
         others.append(replace(COLUMNS[OURS], other_score=OTHER_SCORES[domain]))
     chosen = [entry for entry in methods.entries() if entry.in_paper]
-    with_defaults = [(entry, Column(entry.title, entry.name)) for entry in chosen]
-    return with_defaults + [(entry, other) for other in others for entry in chosen if entry.name == literal.method]
+    planned: list[tuple[Entry, Column, list[str]]] = [(entry, Column(entry.title, entry.name), []) for entry in chosen]
+    for other in others:
+        for entry, column, also in [item for item in planned if item[1].folder == literal.method]:
+            if other.adaptation(domain) == column.adaptation(domain):
+                also.append(other.folder)
+            else:
+                planned.append((entry, other, []))
+    return planned
 
 
 def _too_slow(domain: str, method: Entry, scale: str) -> str:

@@ -24,7 +24,7 @@ from nappingrl.report.intervals import (
     resampled_interval,
 )
 from nappingrl.report.runs import Run
-from nappingrl.reproduction.columns import COLUMNS, column_of, setting_of
+from nappingrl.reproduction.columns import COLUMNS, columns_of, setting_of
 from nappingrl.types import Flags, Floats
 
 HOLDS, FAILS, UNDECIDED, NOT_JUDGED = "holds", "does not hold", "undecided", "not judged"
@@ -166,16 +166,18 @@ class Evidence:
 
     @staticmethod
     def collect(runs: Sequence[Run]) -> "Evidence":
-        """One run of each domain, agent, and column or method."""
+        """One run of each domain, agent, and column or method; variants of a column's method are no evidence."""
+        with_columns = {column.method for column in COLUMNS.values()}
         found: dict[tuple[str, str, str], Run] = {}
         for run in runs:
-            key = (run.domain, str(run.spec["agent"]), column_of(run.spec) or run.method)
-            if key in found:
-                raise BadRunError(
-                    f"more than one run of '{run.manifest.label}' ({key[2]}); claims need one of each domain, agent "
-                    "and method: give a folder with fewer runs"
-                )
-            found[key] = run
+            for kind in columns_of(run.spec) if run.method in with_columns else (run.method,):
+                key = (run.domain, str(run.spec["agent"]), kind)
+                if key in found:
+                    raise BadRunError(
+                        f"more than one run of '{run.manifest.label}' ({kind}); claims need one of each domain, agent "
+                        "and method: give a folder with fewer runs"
+                    )
+                found[key] = run
         return Evidence(found)
 
     def view(self, column: str) -> "Evidence":
@@ -244,13 +246,18 @@ def judge(
     ]
 
 
+def verdict(parts: Sequence[Part]) -> str:
+    """What the parts of a claim come to: it holds if all of them do, and does not if any does not."""
+    statuses = [part.status for part in parts]
+    return FAILS if FAILS in statuses else UNDECIDED if UNDECIDED in statuses else HOLDS
+
+
 def _judge(claim: Claim, evidence: Evidence, cpu_seconds: Callable[[Run], float | None]) -> Finding:
     try:
         parts = claim.judge(evidence)
     except NotJudgedError as why:
         return Finding(NOT_JUDGED, str(why), evidence.column, _setting(evidence))
-    statuses = [part.status for part in parts]
-    status = FAILS if FAILS in statuses else UNDECIDED if UNDECIDED in statuses else HOLDS
+    status = verdict(parts)
     finding = Finding(
         status, "; ".join(map(str, parts)), evidence.column, _setting(evidence), min(part.n for part in parts)
     )

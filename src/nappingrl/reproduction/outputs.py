@@ -16,7 +16,7 @@ from nappingrl.report.page.rules import why_no_rules
 from nappingrl.report.pass_rates import has_rates, measure_gains, measure_rates, rates_json, rates_markdown
 from nappingrl.report.runs import Run
 from nappingrl.reproduction import claims
-from nappingrl.reproduction.columns import COLUMNS, OURS, column_of
+from nappingrl.reproduction.columns import COLUMNS, OURS, columns_of
 from nappingrl.reproduction.evaluation import PAPER, PaperSetup
 from nappingrl.reproduction.judging import FAILS, HOLDS, NOT_JUDGED, UNDECIDED, judge
 from nappingrl.reproduction.times import read_times
@@ -60,10 +60,10 @@ def _choose_figures(domain: str, runs: Sequence[Run]) -> Iterator[tuple[str, lis
     yield "profiles", [run for run in runs if run.manifest.role != "control"]
     if len({novelty for run in runs for novelty in run.novelties}) > 1:
         yield "by-novelty", frozen + adapting
-        yield "by-agent", [run for run in adapting if column_of(run.spec) == OURS]
+        yield "by-agent", [run for run in adapting if OURS in columns_of(run.spec)]
     elif drawn_parameters(runs):
         yield "by-parameter", frozen + adapting
-        yield "by-value", [run for run in adapting if column_of(run.spec) == OURS][:MAX_COLUMNS]
+        yield "by-value", [run for run in adapting if OURS in columns_of(run.spec)][:MAX_COLUMNS]
     for figure in figures.FIGURES.values():
         if figure.needs == domain:
             yield figure.name, frozen + adapting

@@ -153,7 +153,7 @@ class AngryBirds(Domain):
         oracle="nappingrl.domains.angrybirds.oracle:AngryBirdsOracle",
         defaults=Defaults(
             agent="dqn", novelty="taller-slingshot", score="paper", detector="given", protocol="1..40+40",
-            options={"rule": "text", "space": "embedding"},
+            options={"rule": "printed", "space": "embedding"},
         ),
     )  # fmt: skip
 

@@ -165,8 +165,8 @@ def test_no_complaints_and_no_requests(page: Page) -> None:
 
 
 def test_it_fits_a_narrow_window(page: Page) -> None:
-    page.resize(420, 800)
+    page.resize(400, 800)
     try:
-        page.wait("document.documentElement.scrollWidth <= 420")
+        page.wait("document.documentElement.scrollWidth <= 400")
     finally:
         page.resize(1200, 900)

@@ -1,8 +1,8 @@
 """Environments after a change, to train in from scratch; importing this module registers them.
 
-PYTHONPATH=benchmarks napping train --env changed_worlds:WindyLander-v0 --steps 1000000 --seed 1 --out windy.zip
-
-The changes are those of the groups `harmless` and `physics` of benchmarks/adapt_by_default.py.
+The commands are in benchmarks/train_changed.txt; the hyperparameters are those of the agents of benchmarks/agents, except
+that SAC has 256-256 units in the changed Pendulum. The changes are those of the groups `harmless` and `physics` of
+benchmarks/adapt_by_default.py.
 """
 
 from functools import partial

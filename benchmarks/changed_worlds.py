@@ -1,6 +1,6 @@
 """Environments after a change, to train in from scratch; importing this module registers them.
 
-The commands are in benchmarks/train_changed.txt; the hyperparameters are those of the agents of benchmarks/agents, except
+The commands are in benchmarks/train_changed.txt. Hyperparameters are those of the agents of benchmarks/agents, except
 that SAC has 256-256 units in the changed Pendulum. The changes are those of the groups `harmless` and `physics` of
 benchmarks/adapt_by_default.py.
 """

@@ -10,10 +10,11 @@ from typing_extensions import override
 
 from nappingrl.agents.base import Agent
 from nappingrl.errors import BadSpecError
-from nappingrl.methods.base import Forecast, Method, MethodInfo
+from nappingrl.methods.base import Forecast, MethodInfo
 from nappingrl.methods.facts.describe import describe
 from nappingrl.methods.facts.records import MAX_STEP
 from nappingrl.methods.facts.trial import FactsTrial, TrialState
+from nappingrl.methods.per_trial import PerTrialMethod
 from nappingrl.snapshot import Expected, flatten, unflatten
 from nappingrl.types import Actions, Decision, Flags, Floats, Keys, Observations, Rows, Transition
 
@@ -38,7 +39,7 @@ class _State:
     episodes: _Episodes
 
 
-class FactsMethod(Method):
+class FactsMethod(PerTrialMethod[FactsTrial]):
     """Adaptation by facts: plans over remembered outcomes, for worlds in which they repeat; needs no score."""
 
     detector = "residual"
@@ -55,14 +56,16 @@ class FactsMethod(Method):
         self._episodes = _Episodes(zeros[0], zeros[1], np.ones(n, np.bool_), np.zeros(n))
         self._is_active = np.zeros(n, np.bool_)
         """In a changed world whose outcomes may repeat."""
-        self.trials = [FactsTrial(self.domain) for _ in range(n)]
+        self.trials = self.make_trials()
+
+    @override
+    def make_trial(self, key: int) -> FactsTrial:
+        return FactsTrial(self.domain)
 
     @override
     def start(self, rows: Rows, keys: Keys) -> None:
         super().start(rows, keys)
         self._is_active[rows] = False
-        for row in rows.tolist():
-            self.trials[row] = FactsTrial(self.domain)
         self._begin_episode(rows)
 
     def _begin_episode(self, rows: Rows) -> None:
@@ -119,10 +122,8 @@ class FactsMethod(Method):
         self._begin_episode(rows)
 
     @override
-    def regions(self, rows: Rows) -> tuple[Rows, Rows]:
-        """One plan where there is one; none is open."""
-        has_plan = [self.trials[row].world is not None for row in rows.tolist()]
-        return np.array(has_plan, np.int64), np.zeros(len(rows), np.int64)
+    def has_policy(self, row: int) -> bool:
+        return self.trials[row].world is not None
 
     @override
     def forecast(self, row: int) -> Forecast | None:
@@ -139,10 +140,6 @@ class FactsMethod(Method):
     @override
     def status(self, row: int) -> str:
         return self.trials[row].why_not
-
-    @override
-    def context_sizes(self, row: int) -> dict[int, int]:
-        return self.trials[row].context_sizes()
 
     @override
     def state(self) -> dict[str, NDArray[Any]]:

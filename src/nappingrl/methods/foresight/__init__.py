@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 from nappingrl.agents.base import Agent
-from nappingrl.methods.base import Forecast, Method, MethodInfo
+from nappingrl.methods.base import Forecast, MethodInfo
 from nappingrl.methods.foresight.config import ForesightConfig, read_config
 from nappingrl.methods.foresight.describe import describe, to_principles
 from nappingrl.methods.foresight.policies import FROZEN
 from nappingrl.methods.foresight.table import RunningEpisodes, TrialTable
 from nappingrl.methods.foresight.trial import ForesightTrial, TrialState
+from nappingrl.methods.per_trial import PerTrialMethod
 from nappingrl.methods.settings import settings_as_options
 from nappingrl.options import Option
 from nappingrl.snapshot import Expected, Sizes, flatten, unflatten
@@ -38,7 +39,7 @@ class _State:
             raise ValueError("an episode has begun, and its initial state is missing")
 
 
-class Foresight(Method):
+class Foresight(PerTrialMethod[ForesightTrial]):
     """Adaptation by rollouts in a fitted world; needs neither a score nor a threshold.
 
     Each trial is a `ForesightTrial`; the arrays over trials here only make the single step fast.
@@ -58,9 +59,10 @@ class Foresight(Method):
         self._buffer = TransitionBuffer(n, dim, self._encoding.size)
         self._episodes = RunningEpisodes.of(n, max(1, len(self._encoding.low)))
         self._table = TrialTable(n, dim, self._encoding)
-        self.trials = [self._make_trial(0) for _ in range(n)]
+        self.trials = self.make_trials()
 
-    def _make_trial(self, key: int) -> ForesightTrial:
+    @override
+    def make_trial(self, key: int) -> ForesightTrial:
         return ForesightTrial(self.agent, self.domain, self.config, key)
 
     @override
@@ -68,8 +70,7 @@ class Foresight(Method):
         super().start(rows, keys)
         self._buffer.clear(rows)
         self._episodes.start(rows)
-        for row, key in zip(rows.tolist(), keys.tolist(), strict=True):
-            self.trials[row] = self._make_trial(key)
+        for row in rows.tolist():
             self._table.update(row, self.trials[row])
 
     @override
@@ -204,10 +205,9 @@ class Foresight(Method):
         return self.trials[row].imagine(observation, n_steps)
 
     @override
-    def context_sizes(self, row: int) -> dict[int, int]:
-        return self.trials[row].context_sizes()
+    def has_policy(self, row: int) -> bool:
+        return bool(self._table.kinds[row] != FROZEN)
 
     @override
-    def regions(self, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """One policy where one is in force; none is open."""
-        return (self._table.kinds[rows] != FROZEN).astype(np.int64), np.zeros(len(rows), np.int64)
+    def with_policy(self, rows: Rows) -> Flags:
+        return np.asarray(self._table.kinds[rows] != FROZEN)

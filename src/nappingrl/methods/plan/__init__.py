@@ -10,13 +10,14 @@ from typing_extensions import override
 
 from nappingrl.agents.base import Agent
 from nappingrl.errors import BadSpecError
-from nappingrl.methods.base import Method, MethodInfo
+from nappingrl.methods.base import MethodInfo
+from nappingrl.methods.per_trial import PerTrialMethod
 from nappingrl.methods.plan.config import PlanConfig
 from nappingrl.methods.plan.trial import PlanTrial, TrialState
 from nappingrl.methods.settings import read_settings, settings_as_options
 from nappingrl.options import Option
 from nappingrl.snapshot import Expected, flatten, unflatten
-from nappingrl.types import Actions, Decision, Floats, Keys, Observations, Rows
+from nappingrl.types import Actions, Decision, Floats, Observations, Rows
 from nappingrl.world_model.action_encoding import ActionEncoding
 from nappingrl.world_model.transitions import TransitionBuffer
 
@@ -28,7 +29,7 @@ class _State:
     trials: Annotated[list[TrialState], Expected(("n",))]
 
 
-class Plan(Method):
+class Plan(PerTrialMethod[PlanTrial]):
     """Adaptation by short plans in a fitted world, valued by the agent's critic; needs no endings and no score."""
 
     detector = "residual"
@@ -45,16 +46,11 @@ class Plan(Method):
         if info.memory is None:
             raise BadSpecError("method 'plan' needs observations that are one row of numbers; use method 'napping'")
         self._memory = info.memory
-        self.trials = [self._make_trial(0) for _ in range(n)]
-
-    def _make_trial(self, key: int) -> PlanTrial:
-        return PlanTrial(self.agent, self.domain, self.config, key)
+        self.trials = self.make_trials()
 
     @override
-    def start(self, rows: Rows, keys: Keys) -> None:
-        super().start(rows, keys)
-        for row, key in zip(rows.tolist(), keys.tolist(), strict=True):
-            self.trials[row] = self._make_trial(key)
+    def make_trial(self, key: int) -> PlanTrial:
+        return PlanTrial(self.agent, self.domain, self.config, key)
 
     @override
     def act(self, rows: Rows, observations: Observations, decision: Decision) -> Actions:
@@ -78,10 +74,8 @@ class Plan(Method):
                 self.trials[row].end_episode(self._memory.before(row), self._memory.current(row))
 
     @override
-    def regions(self, rows: Rows) -> tuple[Rows, Rows]:
-        """One plan where the model is good enough; none is open."""
-        is_ready = [self.trials[row].is_ready for row in rows.tolist()]
-        return np.array(is_ready, np.int64), np.zeros(len(rows), np.int64)
+    def has_policy(self, row: int) -> bool:
+        return self.trials[row].is_ready
 
     @override
     def describe(self, row: int) -> str:
@@ -104,11 +98,6 @@ class Plan(Method):
     @override
     def imagine(self, row: int, observation: Floats, n_steps: int) -> Floats | None:
         return self.trials[row].imagine(observation, n_steps)
-
-    @override
-    def context_sizes(self, row: int) -> dict[int, int]:
-        trial = self.trials[row]
-        return {trial.context: int(trial.is_ready)} if trial.context else {}
 
     @override
     def state(self) -> dict[str, NDArray[Any]]:

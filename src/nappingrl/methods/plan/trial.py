@@ -97,6 +97,10 @@ class PlanTrial:
         """Whether the model is good enough to plan with."""
         return self._model is not None and self.error <= self.config.max_relative_error
 
+    def context_sizes(self) -> dict[int, int]:
+        """One plan in the current context, if the model is good enough; a context that returns is learned anew."""
+        return {self.context: int(self.is_ready)} if self.context else {}
+
     @property
     def why_not(self) -> str:
         """Why it does not plan, in words; empty: it does, or it is too early to say."""

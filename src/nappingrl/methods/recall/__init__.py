@@ -3,22 +3,22 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
 from nappingrl.agents.base import Agent
 from nappingrl.errors import BadSpecError
-from nappingrl.methods.base import Forecast, Method, MethodInfo
+from nappingrl.methods.base import Forecast, MethodInfo
+from nappingrl.methods.per_trial import PerTrialMethod
 from nappingrl.methods.recall.outcomes import CONFIG
 from nappingrl.methods.recall.trial import RecallTrial, TrialState
 from nappingrl.snapshot import Expected, flatten, unflatten
-from nappingrl.types import Actions, Decision, Flags, Keys, Observations, Rows, Transition
+from nappingrl.types import Actions, Decision, Flags, Observations, Rows, Transition
 
 _STATES = Annotated[list[TrialState], Expected(("n",))]
 
 
-class Recall(Method):
+class Recall(PerTrialMethod[RecallTrial]):
     """Adaptation by remembered outcomes, for episodes of a few steps, such as shots; needs no score."""
 
     detector = "auto"
@@ -32,14 +32,12 @@ class Recall(Method):
         domain = self.domain = info.domain
         if domain.observation_low.ndim != 1:
             raise BadSpecError("method 'recall' needs observations that are one row of numbers; use method 'napping'")
-        self.trials = [RecallTrial(self.agent, domain) for _ in range(n)]
+        self.trials = self.make_trials()
         self._is_possible = 0 < domain.horizon <= CONFIG.max_steps
 
     @override
-    def start(self, rows: Rows, keys: Keys) -> None:
-        super().start(rows, keys)
-        for row in rows.tolist():
-            self.trials[row] = RecallTrial(self.agent, self.domain)
+    def make_trial(self, key: int) -> RecallTrial:
+        return RecallTrial(self.agent, self.domain)
 
     @override
     def act(self, rows: Rows, observations: Observations, decision: Decision) -> Actions:
@@ -81,14 +79,13 @@ class Recall(Method):
     # ------------------------------------------------------------------------------------------------- telling
 
     @override
-    def regions(self, rows: Rows) -> tuple[Rows, Rows]:
-        """One memory where there is one; none is open."""
-        return self.is_certain(rows).astype(np.int64), np.zeros(len(rows), np.int64)
+    def has_policy(self, row: int) -> bool:
+        return self.trials[row].is_active
 
     @override
     def is_certain(self, rows: Rows) -> Flags:
         """It leaves the agent's action only where that has failed in like states."""
-        return np.array([self.trials[row].is_active for row in rows.tolist()], np.bool_)
+        return self.with_policy(rows)
 
     @override
     def forecast(self, row: int) -> Forecast | None:
@@ -111,10 +108,6 @@ class Recall(Method):
     def _too_long(self) -> str:
         length = f"may have {self.domain.horizon} steps" if self.domain.horizon else "have no known time limit"
         return f"episodes {length}; at most {CONFIG.max_steps} are remembered"
-
-    @override
-    def context_sizes(self, row: int) -> dict[int, int]:
-        return self.trials[row].context_sizes()
 
     # ------------------------------------------------------------------------------------------------- saving
 

@@ -10,7 +10,8 @@ from typing_extensions import override
 
 from nappingrl.agents.base import Agent
 from nappingrl.errors import BadSpecError
-from nappingrl.methods.base import Method, MethodInfo
+from nappingrl.methods.base import MethodInfo
+from nappingrl.methods.per_trial import PerTrialMethod
 from nappingrl.methods.reground.describe import describe
 from nappingrl.methods.reground.maps import MAX_DELAY, ContinuousMap
 from nappingrl.methods.reground.trial import RegroundTrial, TrialState
@@ -28,7 +29,7 @@ class _State:
     late: Annotated[list[Annotated[list[Annotated[Floats, Expected(("b",), -1e3, 1e3)]], Expected()]], Expected(("n",))]
 
 
-class Reground(Method):
+class Reground(PerTrialMethod[RegroundTrial]):
     """Adaptation by translation of exchanged or reversed actions and sensors; needs neither reward nor endings."""
 
     detector = "residual"
@@ -48,14 +49,17 @@ class Reground(Method):
         """_has_begun: whether the episode under way has a step."""
         self._late: list[list[Floats]] = [[] for _ in range(n)]
         """The latest executed actions of the episode under way, encoded: they may take effect late."""
-        self.trials = [RegroundTrial(self.domain, self._encoding) for _ in range(n)]
+        self.trials = self.make_trials()
+
+    @override
+    def make_trial(self, key: int) -> RegroundTrial:
+        return RegroundTrial(self.domain, self._encoding)
 
     @override
     def start(self, rows: Rows, keys: Keys) -> None:
         super().start(rows, keys)
         self._is_translated[rows] = self._has_begun[rows] = False
         for row in rows.tolist():
-            self.trials[row] = RegroundTrial(self.domain, self._encoding)
             self._late[row] = []
 
     # ------------------------------------------------------------------------------------------------- acting
@@ -182,16 +186,11 @@ class Reground(Method):
 
     @override
     def is_certain(self, rows: Rows) -> Flags:
-        return np.array([trial.has_grounding for trial in (self.trials[row] for row in rows.tolist())], np.bool_)
+        return self.with_policy(rows)
 
     @override
-    def context_sizes(self, row: int) -> dict[int, int]:
-        return self.trials[row].context_sizes()
-
-    @override
-    def regions(self, rows: Rows) -> tuple[Rows, Rows]:
-        """One grounding where one is in force; none is open."""
-        return self.is_certain(rows).astype(np.int64), np.zeros(len(rows), np.int64)
+    def has_policy(self, row: int) -> bool:
+        return self.trials[row].has_grounding
 
     @override
     def state(self) -> dict[str, NDArray[Any]]:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-COMPILING = "compiling kernels, once per version (about 20 s)"
+COMPILING = "compiling kernels, once per version (about 15 s)"
 HAS_KERNEL = re.compile(rb"\n *@kernel\(")
 Function = TypeVar("Function", bound=Callable[..., Any])
 _IMPORTS = re.compile(r"^\s*from (nappingrl[\w.]*) import (\([^)]*\)|.*)$|^\s*import (nappingrl[\w.]*)", re.MULTILINE)
@@ -125,6 +125,9 @@ def kernel(allocates: bool = True, **options: Any) -> Callable[[Function], Funct
     numba lets a kernel inherit unset options from the caller that happens to be compiled first, which would change its
     bits; here they are always set.
 
+    Kernels call an *inner* copy of a kernel, which Python cannot call: numba compiles what converts Python objects only
+    for a kernel that is called from Python. A kernel cannot call itself.
+
     A kernel may use kernels and constants of modules that hold kernels themselves: only those are in the hash. It may
     be a closure over such kernels and constants; then its name tells which, so that the cache keeps them apart.
     """
@@ -134,13 +137,21 @@ def kernel(allocates: bool = True, **options: Any) -> Callable[[Function], Funct
 
     complete: dict[str, Any] = {"fastmath": False, "error_model": "python", "_nrt": allocates} | options
 
-    def compile_cached(function: Function) -> Function:
-        function.__qualname__ += closure_name(function)
-        compiled: Any = numba.njit(**complete)(function)
+    def make(function: Function, is_inner: bool) -> Any:
+        wrappers = {"no_cpython_wrapper": is_inner, "no_cfunc_wrapper": True}
+        compiled: Any = numba.njit(**complete | wrappers)(function)
         if (folder := kernel_folder()) is not None:
             key = cache_key(Path(function.__code__.co_filename), enclosed_files(function))
-            compiled._cache = make_cache(function, folder / key)
-        result: Function = compiled
+            compiled._cache = make_cache(function, folder / key / ("inner" if is_inner else "outer"))
+        return compiled
+
+    def compile_cached(function: Function) -> Function:
+        function.__qualname__ += closure_name(function)
+        outer = make(function, is_inner=False)
+        inner = outer.inner = cache(lambda: make(function, is_inner=True))
+        outer.get_call_template = lambda args, kws: inner().get_call_template(args, kws)
+        outer.get_overload = lambda signature: inner().get_overload(signature)
+        result: Function = outer
         return result
 
     return compile_cached

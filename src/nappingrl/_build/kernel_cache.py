@@ -3,8 +3,8 @@
 import hashlib
 import pickle
 from collections.abc import Callable
-from pathlib import Path
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from typing_extensions import override

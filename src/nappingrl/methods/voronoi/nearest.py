@@ -248,41 +248,64 @@ def add_site(sites: SiteArrays, row: int, point: NDArray[np.float32], wanted: in
     end = _box_bounds(sites.box[row], sites.n_leaves[row], projected, sites.box_bounds)
     box_bounds = sites.box_bounds[:end]
     k = _position(box_bounds, _minimum(box_bounds))
-    _add_to_leaf(sites, row, k, i, projected)
-    if sites.filled[sites.leaves[row, k]] == PAGE:
+    leaf, box = sites.leaves[row, k], sites.box[row]
+    _add_to_leaf(sites.projection[leaf], sites.member[leaf], sites.filled, leaf, box, k, i, projected)
+    if sites.filled[leaf] == PAGE:
+        other = sites.n_leaves[row]
         sites.n_leaves[row] += 1
-        _split_leaf(sites, row, k, sites.n_leaves[row] - 1)
+        _split_leaf(sites.projection, sites.member, sites.filled, leaf, sites.leaves[row, other], box, k, other)
     return i
 
 
+# These two take the arrays they need one by one: a call that passes `SiteArrays` takes long to compile.
+
+
 @kernel(allocates=False)
-def _add_to_leaf(sites: SiteArrays, row: int, k: int, i: int, projected: NDArray[np.float32]) -> None:
-    """Append a projection to the k-th leaf of a trial, which has free space, and widen its box."""
-    leaf, low, high = sites.leaves[row, k], sites.box[row, 0], sites.box[row, 1]
-    j = sites.filled[leaf]
-    sites.member[leaf, j] = i
-    sites.filled[leaf] = j + 1
+def _add_to_leaf(
+    projection: NDArray[np.float32], member: NDArray[np.int64], filled: NDArray[np.int64], leaf: int,
+    box: NDArray[np.float32], k: int, i: int, projected: NDArray[np.float32],
+) -> None:  # fmt: skip
+    """Append a projection to a leaf, the k-th of its trial, which has free space, and widen its box."""
+    j = filled[leaf]
+    member[j] = i
+    filled[leaf] = j + 1
     for d in range(PROJECTION):
-        sites.projection[leaf, d, j] = projected[d]
+        projection[d, j] = projected[d]
     for d in range(BOX):
-        low[d, k] = projected[d] if j == 0 else min(projected[d], low[d, k])
-        high[d, k] = projected[d] if j == 0 else max(projected[d], high[d, k])
+        box[0, d, k] = projected[d] if j == 0 else min(projected[d], box[0, d, k])
+        box[1, d, k] = projected[d] if j == 0 else max(projected[d], box[1, d, k])
 
 
 @kernel()
-def _split_leaf(sites: SiteArrays, row: int, k: int, other: int) -> None:
-    """Split a full leaf of a trial across the longest side of its box; the upper half moves to another leaf."""
-    leaf, box = sites.leaves[row, k], sites.box[row]
+def _split_leaf(
+    projection: NDArray[np.float32], member: NDArray[np.int64], filled: NDArray[np.int64], leaf: int, other_leaf: int,
+    box: NDArray[np.float32], k: int, other: int,
+) -> None:  # fmt: skip
+    """Split a full leaf, the k-th of its trial, across the longest side of its box; the upper half moves to another."""
     side, longest = 0, np.float32(-1)
     for d in range(BOX):
         length = box[1, d, k] - box[0, d, k]
         if length > longest:
             side, longest = d, length
-    order = np.argsort(sites.projection[leaf, side])
-    projections, members = sites.projection[leaf].copy(), sites.member[leaf].copy()
+    order = _sorted_order(projection[leaf, side])
+    projections, members = projection[leaf].copy(), member[leaf].copy()
     projected = np.empty(PROJECTION, np.float32)
-    sites.filled[leaf] = sites.filled[sites.leaves[row, other]] = 0
+    filled[leaf] = filled[other_leaf] = 0
     for step in range(PAGE):
+        to, at = (leaf, k) if step < PAGE // 2 else (other_leaf, other)
         for d in range(PROJECTION):
             projected[d] = projections[d, order[step]]
-        _add_to_leaf(sites, row, k if step < PAGE // 2 else other, members[order[step]], projected)
+        _add_to_leaf(projection[to], member[to], filled, to, box, at, members[order[step]], projected)
+
+
+@kernel()
+def _sorted_order(values: NDArray[np.float32]) -> NDArray[np.int64]:
+    """The indices that sort a few values; numba takes a second to compile `np.argsort`."""
+    order = np.empty(values.shape[0], np.int64)
+    for i in range(values.shape[0]):
+        j = i
+        while j > 0 and values[order[j - 1]] > values[i]:
+            order[j] = order[j - 1]
+            j -= 1
+        order[j] = i
+    return order

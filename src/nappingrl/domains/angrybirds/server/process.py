@@ -29,8 +29,11 @@ class AgentProcess:
     """
 
     def __init__(self, command: Sequence[str], folder: Path, log: Path) -> None:
-        if not hasattr(os, "killpg"):
-            raise BadSpecError(f"external agents need process groups, which {sys.platform} has not; use Linux or macOS")
+        if missing := [name for name in ("killpg", "waitid") if not hasattr(os, name)]:
+            raise BadSpecError(
+                f"external agents need os.{missing[0]}, which Python {sys.version_info[0]}.{sys.version_info[1]} on "
+                f"{sys.platform} does not have; use Linux, or macOS with Python 3.13"
+            )
         try:
             self._process = subprocess.Popen(
                 command, bufsize=0, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

@@ -19,6 +19,8 @@ STRONG = 0.5
 """Scaled continuous actions beyond this are strong."""
 MAX_JOINT = 4
 """With more action dimensions, only the strongest one tells the kind of an action."""
+N_JUDGED_EACH, JUDGED_EVERY = 64, 16
+"""A return is judged after each of the first 64 calm steps, then after every 16th."""
 MAX_DOUBT = 10
 """Each wrong return doubles the evidence that the next one needs, at most this often."""
 
@@ -122,10 +124,15 @@ class Recognition:
         return int(self.n_known[row])
 
     def is_back(self, rows: Rows) -> Flags:
-        """Whether the changed world would hardly have stayed calm for so long, given the actions executed since."""
+        """Whether the changed world would hardly have stayed calm for so long, given the actions executed since.
+
+        After many calm steps only now and then: where they do not fit the original world, the next one hardly will.
+        """
         log_probability = (self.calm[rows] * np.log1p(-np.clip(self.rate[rows], 0.0, 0.95))).sum(axis=1)
         doubt = 2.0 ** np.minimum(self.n_hasty[rows], MAX_DOUBT)
-        return np.asarray(log_probability < doubt * np.log(self.config.max_calm_probability))
+        n_calm = self.calm[rows].sum(axis=1)
+        is_due = (n_calm <= N_JUDGED_EACH) | (n_calm % JUDGED_EVERY == 0)
+        return np.asarray(is_due & (log_probability < doubt * np.log(self.config.max_calm_probability)))
 
     def n_calm(self, row: int) -> int:
         """How many of the latest judged steps were not surprising."""

@@ -1,5 +1,6 @@
 """The method `facts` through the public interface."""
 
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import gymnasium
@@ -13,6 +14,9 @@ from methods.facts.worlds import LAKE, OPEN, SLIPPERY, lake_agent, register_lake
 from nappingrl.agents.continuous import ActionBox, BoxMlpAgent
 from nappingrl.agents.mlp import MlpAgent
 from nappingrl.errors import NappingError
+from nappingrl.methods.facts.trial import FactsTrial
+from nappingrl.types import DomainSpec
+from nappingrl.world_model.transitions import Transitions
 
 register_lakes()
 
@@ -118,3 +122,21 @@ def test_endings_that_look_alike_and_steps_without_effect_are_no_repeats() -> No
     changed = agent.wrap(env)
     changed.step(agent.predict(changed.reset(seed=0)[0])[0])
     assert agent.method.status(0) == "observations hardly ever repeat: 0 of 200 were met before"
+
+
+def test_an_agent_that_is_stuck_for_an_episode_does_not_end_the_plan() -> None:
+    """It bumps into one wall again and again, in a place that no earlier episode has met."""
+    trial = FactsTrial(DomainSpec(np.zeros(1), np.full(1, 99.0), n_actions=2, horizon=300))
+    nothing = np.zeros((0, 1)), np.zeros((0, 2)), np.zeros((0, 1)), np.zeros(0), np.zeros(0, np.bool_)
+    trial.enter(1, Transitions(*nothing, np.zeros(0, np.int64)))
+
+    def walk(places: list[int]) -> None:
+        trial.begin_episode()
+        for time, (here, there) in enumerate(pairwise(places)):
+            trial.learn(time, np.float32([here]), int(there > here), np.float32([there]), -1.0, False)
+
+    for _ in range(2):
+        walk(list(range(20)))
+    walk([50] * 301)
+    assert trial.is_active
+    assert trial.why_not == ""

@@ -122,14 +122,16 @@ class FactsTrial:
     ) -> bool:  # fmt: skip
         """Count the observations of a step; where they hardly ever repeat, forget everything, and say so.
 
-        Only those to act in count, as all terminal ones may look alike, and only if an earlier episode had met them: an
-        action without effect leaves its observation as it is.
+        Only those to act in count, as all terminal ones may look alike, and none that only the running episode has met:
+        an action without effect leaves its observation as it is, which says nothing of other episodes.
         """
         if not time:
             self._n_earlier = len(self._places)
-        to_act_in = [observation] * (not time) + [next_observation] * (not is_terminated)
-        self._n_steps += len(to_act_in)
-        self._n_met += sum(0 <= self._places.find(one) < self._n_earlier for one in to_act_in)
+        for one in [observation] * (not time) + [next_observation] * (not is_terminated):
+            place = self._places.find(one)
+            is_earlier = 0 <= place < self._n_earlier
+            self._n_steps += place < 0 or is_earlier
+            self._n_met += is_earlier
         if self._n_met >= MIN_MET_SHARE * self._n_steps or not (is_last or self._n_steps >= MIN_STEPS):
             return True
         self.why_not = f"observations hardly ever repeat: {self._n_met} of {self._n_steps} were met before"

@@ -285,3 +285,21 @@ def test_a_rival_must_promise_more_than_a_trusted_base() -> None:
     play(made, [0.0] * 3, [base, rival])
     assert made.choose([base, rival]) == ONE
     assert made.choose([offer(is_certain=True), rival]) == TWO
+
+
+def test_a_broken_promise_is_forgiven_after_a_pause_where_little_is_left_to_lose() -> None:
+    """A plan that has explored at a high price knows better afterwards."""
+    made, planner = arbiter([9.0, 10.0, 9.0]), offer(forecast=Forecast(9.0, 190.0))
+    assert made.choose([planner]) == ONE
+    made.judge(ONE, -900.0, -900.0, [planner])
+    assert made.choose([planner]) == AGENT, "it sits out"
+    made.judge(AGENT, 9.0, 0.0, [planner])
+    assert made.choose([planner]) == ONE
+
+
+def test_a_broken_promise_ends_the_trust_where_much_is_left_to_lose() -> None:
+    made, planner = arbiter([140.0, 150.0, 145.0]), offer(forecast=Forecast(145.0, 195.0))
+    assert made.choose([planner]) == ONE
+    made.judge(ONE, -900.0, -900.0, [planner])
+    made.judge(AGENT, 145.0, 0.0, [planner])
+    assert made.choose([planner]) == AGENT

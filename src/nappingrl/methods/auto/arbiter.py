@@ -214,8 +214,11 @@ class Arbiter:
         return player.typical >= self.usual.mean - MIN_LOSS_SHARE * self.usual.range
 
     def _is_trusted(self, offer: Offer, base: int) -> bool:
-        """Whether its model foretold what the agent earns, and no promise of it was broken."""
-        if offer.forecast is None or self.players[offer.number].n_stopped:
+        """Whether its model foretold what the agent earns, and no promise of it was broken that cost much.
+
+        Where little is left to lose, a broken promise only costs the pause: the model has learned from it.
+        """
+        if offer.forecast is None or (self.players[offer.number].n_stopped and not self._is_severe(base)):
             return False
         agent = self.players[AGENT] if self.players[AGENT].returns else self.players[base]
         gain = offer.forecast.own - agent.mean

@@ -124,11 +124,31 @@ def test_endings_that_look_alike_and_steps_without_effect_are_no_repeats() -> No
     assert agent.method.status(0) == "observations hardly ever repeat: 0 of 200 were met before"
 
 
+NOTHING = Transitions(
+    np.zeros((0, 1)), np.zeros((0, 2)), np.zeros((0, 1)), np.zeros(0), np.zeros(0, np.bool_), np.zeros(0, np.int64)
+)
+
+
+def line_trial() -> FactsTrial:
+    """A trial on a line, in its first changed context."""
+    trial = FactsTrial(DomainSpec(np.zeros(1), np.full(1, 99.0), n_actions=2, horizon=300))
+    trial.enter(1, NOTHING)
+    return trial
+
+
+def test_what_the_agent_earned_is_known_again_after_a_wrong_return_to_the_original_world() -> None:
+    trial = line_trial()
+    trial.end_episode(-5.0, is_agents=True)
+    trial.enter(0, NOTHING)
+    trial.enter(1, NOTHING)
+    assert trial.returns == [-5.0]
+    trial.enter(2, NOTHING)
+    assert trial.returns == []
+
+
 def test_an_agent_that_is_stuck_for_an_episode_does_not_end_the_plan() -> None:
     """It bumps into one wall again and again, in a place that no earlier episode has met."""
-    trial = FactsTrial(DomainSpec(np.zeros(1), np.full(1, 99.0), n_actions=2, horizon=300))
-    nothing = np.zeros((0, 1)), np.zeros((0, 2)), np.zeros((0, 1)), np.zeros(0), np.zeros(0, np.bool_)
-    trial.enter(1, Transitions(*nothing, np.zeros(0, np.int64)))
+    trial = line_trial()
 
     def walk(places: list[int]) -> None:
         trial.begin_episode()

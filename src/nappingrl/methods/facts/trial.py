@@ -65,7 +65,9 @@ class FactsTrial:
         """The plan; None: there is none."""
         self.why_not = ""
         self.returns: list[float] = []
-        """Of the latest episodes of the frozen agent in this context."""
+        """Of the latest episodes of the frozen agent in this context, or in the latest changed one."""
+        self._returns_in = 0
+        """That context."""
         self._n_steps = self._n_met = 0
         """Observations to act in so far, and those of them that an earlier episode had met."""
         self._n_earlier = 0
@@ -93,9 +95,11 @@ class FactsTrial:
 
     def enter(self, context: int, before: Transitions) -> None:
         """The detector believes in another context."""
-        self.context, self.world, self.returns = context, None, []
+        self.context, self.world = context, None
         if not context:
             return
+        if context != self._returns_in:  # a return to the original world may have been an error
+            self.returns, self._returns_in = [], context
         if not self._contexts:
             self._read_original(before)
         if not self.why_not and context not in self._contexts:
@@ -234,6 +238,7 @@ class FactsTrial:
         for context, facts in state.contexts.items():
             self._contexts[context].restore(facts)
         self.context, self.returns, self.world = state.context, state.returns, None
+        self._returns_in = state.context
         self._n_steps, self._n_met, self._visited = state.n_steps, state.n_met, set(state.visited.tolist())
         self._n_earlier = len(self._places)
         if self.is_active:

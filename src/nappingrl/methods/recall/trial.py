@@ -60,6 +60,8 @@ class RecallTrial:
         self.context = 0
         self._contexts: dict[int, Recollection] = {}
         self._returns: list[float] = []
+        self._returns_in = 0
+        """The context that these are of: the current or the latest changed one."""
         self._n_usual, self._usual, self._low = 0, 0.0, 0.0
         self.discard_episode()
 
@@ -76,7 +78,8 @@ class RecallTrial:
     def enter(self, context: int) -> None:
         """Continue with the outcomes of a context; those of the running episode count for it."""
         self.context = context
-        self._returns = []
+        if context and context != self._returns_in:  # a return to the original world may have been an error
+            self._returns, self._returns_in = [], context
         if context and context not in self._contexts:
             self._contexts[context] = self._recollection(Outcomes.none(len(self.domain.observation_low)))
             for old in list(self._contexts)[: -MAX_CONTEXTS - 1]:
@@ -199,6 +202,7 @@ class RecallTrial:
     def restore(self, state: TrialState) -> None:
         """Continue from what `state` returned, which may come from a file."""
         self.context, self._is_agents, self._returns = state.context, state.is_agents, state.returns
+        self._returns_in = state.context
         self._n_usual, self._usual, self._low = state.n_usual, state.usual, state.low
         self._contexts = {context: self._recollection(outcomes) for context, outcomes in state.contexts.items()}
         if self.context and self.context not in self._contexts:

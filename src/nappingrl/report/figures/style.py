@@ -55,6 +55,10 @@ def style() -> Iterator[None]:
         yield
 
 
+FREE_ROWS, ROW_HEIGHT = 4, 0.19
+"""Rows of a legend that a figure has room for, and inches that each further one adds."""
+
+
 def new_canvas(width: float, height: float) -> "Canvas":
     """An empty figure of this printed size in inches."""
     from matplotlib.figure import Figure as Canvas
@@ -82,7 +86,10 @@ def settle(canvas: "Canvas") -> None:
 
 
 def add_legend(canvas: "Canvas", panels: "Iterable[Axes]", most: int = 4, title: str | None = None) -> None:
-    """One legend for all panels, below them and outside all data, in as many columns as fit its width."""
+    """One legend for all panels, below them and outside all data, in as many columns as fit its width.
+
+    The figure grows with a long legend, which would leave no room for the panels.
+    """
     handles, labels = legend_entries(panels)
     if not handles:
         return
@@ -90,6 +97,7 @@ def add_legend(canvas: "Canvas", panels: "Iterable[Axes]", most: int = 4, title:
     page = canvas.get_figwidth()
     fitting = len(labels) if sum(widths) <= page else max(int(page / max(widths)), 1)
     n_rows = -(-len(labels) // min(most, fitting))
+    canvas.set_figheight(canvas.get_figheight() + ROW_HEIGHT * max(0, n_rows - FREE_ROWS))
     canvas.legend(handles, labels, loc="outside lower center", ncols=-(-len(labels) // n_rows), title=title)
 
 

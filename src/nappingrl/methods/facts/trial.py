@@ -127,10 +127,13 @@ class FactsTrial:
         """Count the observations of a step; where they hardly ever repeat, forget everything, and say so.
 
         Only those to act in count, as all terminal ones may look alike, and none that only the running episode has met:
-        an action without effect leaves its observation as it is, which says nothing of other episodes.
+        an action without effect leaves its observation as it is, which says nothing of other episodes. The very first
+        episode has none before it.
         """
         if not time:
             self._n_earlier = len(self._places)
+        if not self._n_earlier:
+            return True
         for one in [observation] * (not time) + [next_observation] * (not is_terminated):
             place = self._places.find(one)
             is_earlier = 0 <= place < self._n_earlier

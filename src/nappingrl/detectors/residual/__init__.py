@@ -176,10 +176,11 @@ class Residual(Detector):
         """Look for exchanged actions; from then on only the actions themselves can say that the world is back."""
         is_exchanged = self.exchange.judge(rows, self.memory.stack)
         is_back = (self.context[rows] > 0) & (self._cause[rows] == EXCHANGE) & self.exchange.is_back(rows)
-        for row in rows[is_back | is_exchanged].tolist():
+        is_due = is_back | is_exchanged
+        for row, has_returned in zip(rows[is_due].tolist(), is_back[is_due].tolist(), strict=True):
             reference = self.memory.reference(row)
             assert reference is not None
-            if row in rows[is_back]:
+            if has_returned:
                 self._come_back(row, self.exchange.n_since_back(row, reference, self.memory.current(row)))
                 continue
             if not self.context[row]:

@@ -3,9 +3,9 @@
 The *base* is the frozen agent, or a candidate that is certain (re-grounding, recall) unless it has clearly earned
 less: by a standard error, so that chance does not decide where episodes return 0 or 1. A candidate with a trusted
 forecast plays if it promises clearly more than the base earns: one whose model has predicted what the frozen agent
-really earned, with an error below half of the gain that it promises, and that has broken no promise. Candidates
-without one are tried only where the base earns so much less than was usual before the change that little is left to
-lose.
+really earned, with an error below half of the gain that it promises, and that has broken no promise (where little is
+left to lose, a pause makes up for a broken one). Candidates without one are tried only where the base earns so much
+less than was usual before the change that little is left to lose.
 
 The bound. The stake is what can be won per episode: the usual return minus the base's, or the gain that a trusted
 forecast promises; for a certain candidate at least three deviations of a return. A candidate's deficit grows by what
@@ -236,7 +236,7 @@ class Arbiter:
     def _worth(self, base: int, offers: list[Offer]) -> float:
         """What the base earns, or what it promises if it can be trusted."""
         trusted = [o.forecast.own for o in offers if o.number == base and o.forecast and self._is_trusted(o, base)]
-        return max(self.players[base].mean, *trusted) if trusted else self.players[base].mean
+        return max([self.players[base].mean, *trusted])
 
     def _explain(self, offers: list[Offer]) -> int:
         if not offers:

@@ -207,7 +207,3 @@ class Foresight(PerTrialMethod[ForesightTrial]):
     @override
     def has_policy(self, row: int) -> bool:
         return bool(self._table.kinds[row] != FROZEN)
-
-    @override
-    def with_policy(self, rows: Rows) -> Flags:
-        return np.asarray(self._table.kinds[rows] != FROZEN)

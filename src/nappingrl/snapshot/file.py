@@ -17,7 +17,7 @@ from nappingrl.errors import BadAgentError, BadSpecError
 from nappingrl.files import UnusableFileError, read_arrays, read_file, read_zip
 from nappingrl.snapshot import MAX_COUNT, MAX_EPISODE, MAX_NUMBER
 
-FORMAT = 6
+FORMAT = 7
 MAX_SAVED_BYTES = 2**29
 """The largest file, and the most that it may unpack to."""
 MAX_SETTINGS_BYTES = 2**22

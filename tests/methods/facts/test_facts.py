@@ -141,9 +141,9 @@ def test_what_the_agent_earned_is_known_again_after_a_wrong_return_to_the_origin
     trial.end_episode(-5.0, is_agents=True)
     trial.enter(0, NOTHING)
     trial.enter(1, NOTHING)
-    assert trial.returns == [-5.0]
+    assert trial.returns.latest == [-5.0]
     trial.enter(2, NOTHING)
-    assert trial.returns == []
+    assert trial.returns.latest == []
 
 
 def test_an_agent_that_is_stuck_for_an_episode_does_not_end_the_plan() -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
+from nappingrl.methods.agent_returns import AgentReturns
 from nappingrl.methods.base import Forecast
 from nappingrl.methods.contexts import MAX_CONTEXTS
 from nappingrl.methods.facts.ends import stakes
@@ -24,8 +25,6 @@ MIN_STEPS = 200
 TOLERANCE = 1e-9
 MAX_CONTRADICTED = 0.4
 """Share of actions whose outcome may differ in a stationary world: some places look alike, as in a maze."""
-N_RETURNS = 20
-"""Latest episodes of the frozen agent by which its return is known."""
 
 
 @dataclass(slots=True)
@@ -36,9 +35,11 @@ class TrialState:
     original: Facts
     contexts: dict[int, Facts]
     context: Annotated[int, Expected(low=0)]
-    returns: list[float]
+    returns: AgentReturns
     n_steps: Annotated[int, Expected(low=0)]
     n_met: Annotated[int, Expected(low=0)]
+    n_earlier: Annotated[int, Expected(low=0)]
+    """Places that were known when the running episode began."""
     visited: Annotated[NDArray[np.int64], Expected(("v",), low=0, below="n_places")]
     """Places of the running episode."""
 
@@ -48,8 +49,6 @@ class TrialState:
             raise ValueError(f"more than {MAX_FACTS} facts about a world")
         if len(self.contexts) > MAX_CONTEXTS + 1 or min(self.contexts, default=1) < 1:
             raise ValueError(f"facts about the contexts {sorted(self.contexts)[:5]}")
-        if len(self.returns) > N_RETURNS:
-            raise ValueError(f"{len(self.returns)} returns; at most {N_RETURNS} are kept")
 
 
 class FactsTrial:
@@ -64,10 +63,7 @@ class FactsTrial:
         self.world: StationaryWorld | TimedWorld | None = None
         """The plan; None: there is none."""
         self.why_not = ""
-        self.returns: list[float] = []
-        """Of the latest episodes of the frozen agent in this context, or in the latest changed one."""
-        self._returns_in = 0
-        """That context."""
+        self.returns = AgentReturns()
         self._n_steps = self._n_met = 0
         """Observations to act in so far, and those of them that an earlier episode had met."""
         self._n_earlier = 0
@@ -96,10 +92,9 @@ class FactsTrial:
     def enter(self, context: int, before: Transitions) -> None:
         """The detector believes in another context."""
         self.context, self.world = context, None
+        self.returns.enter(context)
         if not context:
             return
-        if context != self._returns_in:  # a return to the original world may have been an error
-            self.returns, self._returns_in = [], context
         if not self._contexts:
             self._read_original(before)
         if not self.why_not and context not in self._contexts:
@@ -206,18 +201,19 @@ class FactsTrial:
     def end_episode(self, total: float, is_agents: bool) -> None:
         """An episode ended; `is_agents`: only the frozen agent's actions were executed."""
         if is_agents:
-            self.returns = [*self.returns, total][-N_RETURNS:]
+            self.returns.add(total)
         self.plan()
 
     def forecast(self) -> Forecast | None:
         """What the frozen agent and the plan will earn."""
-        if self.world is None or not self.returns:
+        earned = self.returns.mean
+        if self.world is None or earned is None:
             return None
         facts, observations = self.now.facts(), self._places.observations
         starts = np.unique(facts.places[facts.times == 0])
         values = [self.world.scores(0, observations[place]) for place in starts]
         known = [float(value.max()) for value in values if value is not None]
-        return Forecast(float(np.mean(self.returns)), float(np.mean(known))) if known else None
+        return Forecast(earned, float(np.mean(known))) if known else None
 
     def context_sizes(self) -> dict[int, int]:
         """One plan for each context."""
@@ -229,7 +225,7 @@ class FactsTrial:
         visited = np.array(sorted(self._visited - {-1}), np.int64)
         return TrialState(
             self._places.observations, self.original.facts(), contexts, self.context, self.returns, self._n_steps,
-            self._n_met, visited,
+            self._n_met, self._n_earlier, visited,
         )  # fmt: skip
 
     def restore(self, state: TrialState) -> None:
@@ -241,8 +237,7 @@ class FactsTrial:
         for context, facts in state.contexts.items():
             self._contexts[context].restore(facts)
         self.context, self.returns, self.world = state.context, state.returns, None
-        self._returns_in = state.context
         self._n_steps, self._n_met, self._visited = state.n_steps, state.n_met, set(state.visited.tolist())
-        self._n_earlier = len(self._places)
+        self._n_earlier = state.n_earlier
         if self.is_active:
             self.plan()

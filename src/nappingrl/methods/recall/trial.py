@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.agents.base import Agent
+from nappingrl.methods.agent_returns import AgentReturns
 from nappingrl.methods.base import Forecast
 from nappingrl.methods.contexts import MAX_CONTEXTS
 from nappingrl.methods.recall.outcomes import CONFIG, Names, Outcomes, Recollection, prior_values, split_name
@@ -15,8 +16,6 @@ from nappingrl.snapshot import Expected, Sizes
 from nappingrl.types import DomainSpec, Floats
 
 Row = NDArray[np.floating[Any]]
-MAX_RETURNS = 20
-"""Latest episodes of the frozen agent by which its return in a context is known."""
 N_DESCRIBED = 5
 """Kinds of actions that a description names."""
 
@@ -31,8 +30,7 @@ class TrialState:
     """The unfinished episode."""
     is_agents: bool
     """Whether only the frozen agent's actions were executed in it."""
-    returns: list[float]
-    """Of the frozen agent's latest episodes in this context."""
+    returns: AgentReturns
     n_usual: Annotated[int, Expected(low=0)]
     usual: float
     """Mean return of the episodes before the change."""
@@ -48,8 +46,6 @@ class TrialState:
             or self.episode.n > CONFIG.max_steps
         ):
             raise ValueError(f"more than {CONFIG.max_outcomes} outcomes")
-        if len(self.returns) > MAX_RETURNS:
-            raise ValueError(f"{len(self.returns)} returns; at most {MAX_RETURNS} are kept")
 
 
 class RecallTrial:
@@ -59,9 +55,7 @@ class RecallTrial:
         self.agent, self.domain = agent, domain
         self.context = 0
         self._contexts: dict[int, Recollection] = {}
-        self._returns: list[float] = []
-        self._returns_in = 0
-        """The context that these are of: the current or the latest changed one."""
+        self._returns = AgentReturns()
         self._n_usual, self._usual, self._low = 0, 0.0, 0.0
         self.discard_episode()
 
@@ -78,8 +72,7 @@ class RecallTrial:
     def enter(self, context: int) -> None:
         """Continue with the outcomes of a context; those of the running episode count for it."""
         self.context = context
-        if context and context != self._returns_in:  # a return to the original world may have been an error
-            self._returns, self._returns_in = [], context
+        self._returns.enter(context)
         if context and context not in self._contexts:
             self._contexts[context] = self._recollection(Outcomes.none(len(self.domain.observation_low)))
             for old in list(self._contexts)[: -MAX_CONTEXTS - 1]:
@@ -143,7 +136,7 @@ class RecallTrial:
         if self.context:
             self._contexts[self.context].add(episode)
             if self._is_agents:
-                self._returns = [*self._returns, total][-MAX_RETURNS:]
+                self._returns.add(total)
             if not self._n_usual:  # nothing is known of the world before: hope for the best so far
                 self._usual = max(self._usual, total)
         else:
@@ -162,7 +155,8 @@ class RecallTrial:
 
     def forecast(self) -> Forecast | None:
         """What the agent has earned here, and what the best actions at the starts of the latest episodes promise."""
-        if not self.is_active or not self._returns:
+        earned = self._returns.mean
+        if not self.is_active or earned is None:
             return None
         outcomes = self._contexts[self.context].outcomes
         starts = outcomes.observations[outcomes.is_first][-CONFIG.n_starts :]
@@ -171,7 +165,7 @@ class RecallTrial:
         d = self.agent.forward(starts)
         each = zip(starts, d.model_states, d.preferences, d.actions.tolist(), strict=True)
         own = [float(self._estimate(*state)[1].max()) for state in each]
-        return Forecast(float(np.mean(self._returns)), float(np.mean(own)))
+        return Forecast(earned, float(np.mean(own)))
 
     def describe(self) -> str:
         """The actions that were tried most, and what they returned."""
@@ -202,7 +196,6 @@ class RecallTrial:
     def restore(self, state: TrialState) -> None:
         """Continue from what `state` returned, which may come from a file."""
         self.context, self._is_agents, self._returns = state.context, state.is_agents, state.returns
-        self._returns_in = state.context
         self._n_usual, self._usual, self._low = state.n_usual, state.usual, state.low
         self._contexts = {context: self._recollection(outcomes) for context, outcomes in state.contexts.items()}
         if self.context and self.context not in self._contexts:

@@ -16,7 +16,9 @@ IN_ENV = 16
 IN_DOMAIN = {"angrybirds": 8}
 """In a domain whose steps take milliseconds."""
 COSTLY, OF_COSTLY = 15.0, 32
-"""Methods from this cost on (CPU microseconds per step, as the registry lists it) have chunks of this size."""
+"""Methods from this cost on (CPU microseconds per step, as the registry lists it) have chunks of this size..."""
+MANY = 8 * CHUNK
+"""... in runs with fewer trials than this; in longer ones, several workers are busy anyway."""
 
 
 def chunk_size(spec: RunSpec) -> int:
@@ -27,7 +29,7 @@ def chunk_size(spec: RunSpec) -> int:
         return IN_DOMAIN[spec.domain]
     method = methods.entry(spec.method)
     cost = method.cost_in.get(spec.domain, method.cost)
-    return OF_COSTLY if cost >= COSTLY else CHUNK
+    return OF_COSTLY if cost >= COSTLY and spec.n_trials < MANY else CHUNK
 
 
 def n_chunks(spec: RunSpec) -> int:

@@ -1,6 +1,7 @@
 """A world in which time matters: plan where actions take the entries that they control, and when it is safe there."""
 
 from collections import Counter
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -101,29 +102,27 @@ class TimedWorld:
         numbers = np.rint(observations[:, self._entries].astype(np.float64) / self._resolution)
         return np.clip(numbers, -MAX_NUMBER, MAX_NUMBER).astype(np.int64)
 
-    def _after(self, cell: Cell, action: int) -> Cell:
-        """Where an action leads: as seen now, else as in the original world, else by its usual step."""
-        meant = int(self.meanings.acts_as[action])
-        end = []
-        for i, value in enumerate(cell):
-            key = (i, value)
-            found = self._now.get((key, action))
-            if found is None and meant >= 0:
-                found = self._original.get((key, meant))
-            if found is None:
+    def _after(self, i: int, value: int) -> list[int]:
+        """Where each action takes an entry: as seen now, else as in the original world, else by its usual step."""
+        ends, key = [], (i, value)
+        for action, meant in enumerate(self.meanings.acts_as.tolist()):
+            end = self._now.get((key, action))
+            if end is None and meant >= 0:
+                end = self._original.get((key, meant))
+            if end is None:
                 step = self._steps_now.get((i, action), self._steps_before.get((i, meant), 0))
-                found = int(min(max(value + step, self._low[i]), self._high[i]))
-            end.append(found)
-        return tuple(end)
+                end = int(min(max(value + step, self._low[i]), self._high[i]))
+            ends.append(end)
+        return ends
 
     def _reach(self, starts: list[Cell]) -> NDArray[np.int64]:
         """Number the cells that can be reached from these; returns where each action leads (cells, actions)."""
         self.numbers = {cell: number for number, cell in enumerate(dict.fromkeys(starts))}
+        after = cache(self._after)
         queue, moves = list(self.numbers), []
         for cell in queue:
             ends = []
-            for action in range(self._n_actions):
-                end = self._after(cell, action)
+            for end in zip(*(after(i, value) for i, value in enumerate(cell)), strict=True):
                 if end not in self.numbers and len(queue) < self._max_cells:
                     self.numbers[end] = len(queue)
                     queue.append(end)

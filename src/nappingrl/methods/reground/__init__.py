@@ -45,8 +45,8 @@ class Reground(PerTrialMethod[RegroundTrial]):
             raise BadSpecError("method 'reground' needs observations that are one row of numbers; use method 'napping'")
         self.domain, self._memory = info.domain, info.memory
         self._encoding = ActionEncoding(self.domain)
-        self._is_translated, self._has_begun = np.zeros((2, n), np.bool_)
-        """_has_begun: whether the episode under way has a step."""
+        self._is_translated, self._is_certain, self._has_begun = np.zeros((3, n), np.bool_)
+        """The first two are copies of what each trial says; _has_begun: whether the episode under way has a step."""
         self._late: list[list[Floats]] = [[] for _ in range(n)]
         """The latest executed actions of the episode under way, encoded: they may take effect late."""
         self.trials = self.make_trials()
@@ -58,9 +58,13 @@ class Reground(PerTrialMethod[RegroundTrial]):
     @override
     def start(self, rows: Rows, keys: Keys) -> None:
         super().start(rows, keys)
-        self._is_translated[rows] = self._has_begun[rows] = False
+        self._is_translated[rows] = self._is_certain[rows] = self._has_begun[rows] = False
         for row in rows.tolist():
             self._late[row] = []
+
+    def _ask(self, row: int) -> None:
+        """Copy what a trial says about its grounding."""
+        self._is_translated[row], self._is_certain[row] = self.trials[row].is_translated, self.trials[row].has_grounding
 
     # ------------------------------------------------------------------------------------------------- acting
 
@@ -137,21 +141,21 @@ class Reground(PerTrialMethod[RegroundTrial]):
                     trial.judge_start(reference, current, is_end)
                 if is_due:
                     trial.search(reference, current)
-        self._is_translated[row] = trial.is_translated
+        self._ask(row)
 
     @override
     def try_out(self, row: int) -> bool:
         """Translate by an exchange of actions that the steps so far do not speak for, if there is one left."""
         trial, reference = self.trials[row], self._memory.reference(row)
         is_new = reference is not None and trial.begin_experiment(reference, self._memory.current(row))
-        self._is_translated[row] = trial.is_translated
+        self._ask(row)
         return is_new
 
     @override
     def on_context_change(self, rows: Rows, contexts: Rows) -> None:
         for row, context in zip(rows.tolist(), contexts.tolist(), strict=True):
             self.trials[row].enter(context)
-            self._is_translated[row] = self.trials[row].is_translated
+            self._ask(row)
 
     @override
     def end_episode(self, rows: Rows) -> None:
@@ -164,7 +168,7 @@ class Reground(PerTrialMethod[RegroundTrial]):
         self.end_episode(rows)
         for row in rows.tolist():
             self.trials[row].experiment = None
-            self._is_translated[row] = self.trials[row].is_translated
+            self._ask(row)
 
     # ------------------------------------------------------------------------------------------------- telling
 
@@ -186,7 +190,7 @@ class Reground(PerTrialMethod[RegroundTrial]):
 
     @override
     def is_certain(self, rows: Rows) -> Flags:
-        return self.with_policy(rows)
+        return self._is_certain[rows]
 
     @override
     def has_policy(self, row: int) -> bool:
@@ -207,4 +211,4 @@ class Reground(PerTrialMethod[RegroundTrial]):
         self._has_begun, self._late = restored.has_begun, restored.late
         for row, trial in enumerate(self.trials):
             trial.restore(restored.trials[row])
-            self._is_translated[row] = trial.is_translated
+            self._ask(row)

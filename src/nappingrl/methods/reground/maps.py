@@ -1,6 +1,7 @@
 """Maps between the changed world and the original one: of actions, of observations, and both with a delay."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated
 
 import numpy as np
@@ -17,7 +18,7 @@ MAX_DELAY = 3
 _MAX_SHIFT = 1e12
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DiscreteMap:
     """Each executed action acts as an original one."""
 
@@ -41,7 +42,7 @@ class DiscreteMap:
                 instead[wanted] = same[0]
         return cls(np.asarray(acts_as, np.int64), instead)
 
-    @property
+    @cached_property
     def is_identity(self) -> bool:
         """Whether every action acts as itself."""
         return self.n_changes == 0
@@ -63,7 +64,7 @@ class DiscreteMap:
         return out
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ContinuousMap:
     """Executed u acts as clip(gain * u[source] + offset), all scaled to [-1, 1]."""
 
@@ -80,7 +81,7 @@ class ContinuousMap:
         """Actions are as they were."""
         return cls(np.arange(k), np.ones(k), np.zeros(k))
 
-    @property
+    @cached_property
     def is_identity(self) -> bool:
         """Whether every action is executed as wanted."""
         return self.n_changes == 0 and self.n_parameters == 0
@@ -116,7 +117,7 @@ class ContinuousMap:
 ActionMap = DiscreteMap | ContinuousMap
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SensorMap:
     """The original observation is (observed[source] - shift) / gain."""
 
@@ -135,7 +136,7 @@ class SensorMap:
         """Sensors are as they were."""
         return cls(np.arange(d), np.ones(d), np.zeros(d))
 
-    @property
+    @cached_property
     def is_identity(self) -> bool:
         """Whether observations are as they were."""
         return self.n_changes == 0 and self.n_parameters == 0
@@ -180,7 +181,7 @@ class SensorMap:
         return replace(self, source=source)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Grounding:
     """How the changed world relates to the original one."""
 
@@ -189,7 +190,7 @@ class Grounding:
     delay: Annotated[int, Expected(low=0, high=MAX_DELAY)] = 0
     """Steps after which an action takes effect."""
 
-    @property
+    @cached_property
     def is_identity(self) -> bool:
         """Whether nothing has to be translated."""
         return self.sensors.is_identity and self.actions.is_identity and not self.delay

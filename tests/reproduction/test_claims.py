@@ -107,6 +107,19 @@ def test_an_undecided_claim_says_how_many_trials_would_decide_it() -> None:
     assert found.cpu_hours == pytest.approx(factor * 2 / 60, rel=1e-3)
 
 
+def test_one_part_outside_its_range_is_enough_to_refute_a_claim() -> None:
+    """zoo-dqn's gain of 22.5 is beyond 19.9; deciding it decides the claim, whatever zoo-ppo's 19.5 would need."""
+    gains = {"zoo-ppo": [0, 13, 26, 39], "zoo-dqn": [0, 15, 30, 45]}
+    runs = [
+        make_run("cartpole", agent, "frozen", [steps((20, 5), (20 + gain, 35)) for gain in each], pre=0)
+        for agent, each in gains.items()
+    ]
+    (claim,) = [claim for claim in CLAIMS if claim.text == "frozen agents show no adaptation"]
+    ((_, found),) = judge([claim], runs)
+    half = 3.182446 * np.std(gains["zoo-dqn"], ddof=1) / 2
+    assert found.trials_needed == pytest.approx(4 * (half / (22.5 - 19.9)) ** 2, abs=1)
+
+
 def test_episodes_that_were_not_run_claim_nothing() -> None:
     short = [make_run("cartpole", agent, "frozen", [[20.0] * 8], pre=0) for agent in AGENTS]
     assert status("frozen agents show no adaptation", *short) == NOT_JUDGED

@@ -27,6 +27,11 @@ def test_a_table_says_how_large_chunks_are(domain: str, method: str, size: int) 
     assert n_chunks(spec) == -(-1000 // size)
 
 
+@pytest.mark.parametrize(("trials", "size"), [(1023, 32), (1024, 128)])
+def test_long_runs_of_costly_methods_have_large_chunks(trials: int, size: int) -> None:
+    assert chunk_size(RunSpec("mountaincar", "agent", "auto", trials=trials)) == size
+
+
 def test_a_run_of_too_many_parts_is_refused() -> None:
     with pytest.raises(BadSpecError, match="at most 100000 are stored"):
-        n_chunks(RunSpec("cartpole", "ppo", "online", trials=10_000_000))
+        n_chunks(RunSpec("cartpole", "ppo", "online", trials=20_000_000))

@@ -15,7 +15,7 @@ from nappingrl.errors import check_whole
 from nappingrl.files import remove_temporaries
 from nappingrl.files.lock import locked
 from nappingrl.reproduction.evaluation import Selection, Stage, estimate, plan_evaluation, run_stages
-from nappingrl.reproduction.outputs import write_claims, write_outputs, write_pass_rates
+from nappingrl.reproduction.outputs import write_claims, write_outputs, write_pass_rates, write_rows
 from nappingrl.reproduction.times import Times, read_times
 from nappingrl.trials.limits import MAX_SEED, MAX_WORKERS
 from nappingrl.trials.store import make_folder
@@ -95,6 +95,7 @@ class Paper:
             print_note(f"stopped; finished parts are safe. Continue with: {argv.rebuild(self)}")
             raise
         files = [str(file) for file in write_outputs(runs, self.out, report_command)]
+        files += [str(file) for file in write_rows(runs, self.out / "rows")]
         judged = write_claims(runs, self.out)
         rates = write_pass_rates(runs, self.out)
         seconds, times = time.perf_counter() - started, read_times(self.out / "runs")

@@ -252,6 +252,12 @@ def verdict(parts: Sequence[Part]) -> str:
     return FAILS if FAILS in statuses else UNDECIDED if UNDECIDED in statuses else HOLDS
 
 
+def _factor(parts: Sequence[Part]) -> float:
+    """How many times as many trials would decide a claim: one part outside its range is enough to refute it."""
+    outside = [part.factor for part in parts if part.status == UNDECIDED and not part.low < part.value < part.high]
+    return min(outside) if outside else max(part.factor for part in parts)
+
+
 def _judge(claim: Claim, evidence: Evidence, cpu_seconds: Callable[[Run], float | None]) -> Finding:
     try:
         parts = claim.judge(evidence)
@@ -261,7 +267,7 @@ def _judge(claim: Claim, evidence: Evidence, cpu_seconds: Callable[[Run], float 
     finding = Finding(
         status, "; ".join(map(str, parts)), evidence.column, _setting(evidence), min(part.n for part in parts)
     )
-    factor = max(part.factor for part in parts)
+    factor = _factor(parts)
     if status != UNDECIDED or not math.isfinite(factor):
         return finding
     runs = list(evidence.used.values())

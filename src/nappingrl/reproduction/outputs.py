@@ -1,11 +1,14 @@
-"""What an evaluation leaves behind: figures, a page per domain, the table of claims, pass rates."""
+"""What an evaluation leaves behind: figures, a page and the rows of each domain, the table of claims, pass rates."""
 
+import io
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+import polars as pl
 
 from nappingrl.report import figures
 from nappingrl.report.figures.embedding_map import draw_replayed_map, first_with_regions
@@ -91,6 +94,28 @@ def write_pages(runs: Sequence[Run], out: Path, command_for: CommandFor | None =
         command = "" if command_for is None else command_for(paths, out / domain, statistic)
         files.append(write_report(members, out / domain, statistic=statistic, command=command))
     return files
+
+
+def write_rows(runs: Sequence[Run], out: Path) -> list[Path]:
+    """The return of every episode with what was drawn, one file per domain: out/<domain>.parquet."""
+    make_folder(out)
+    files = []
+    for domain, members in _by_domain(runs).items():
+        files.append(out / f"{domain}.parquet")
+        table = pl.concat([_published(run) for run in members], how="diagonal")
+        content = io.BytesIO()
+        table.write_parquet(content)
+        write_output(files[-1], content.getvalue())
+    return files
+
+
+def _published(run: Run) -> pl.DataFrame:
+    name = run.manifest.label if run.path is None else run.path.name
+    return run.rows.select(
+        pl.lit(name, pl.Categorical).alias("run"), pl.lit(str(run.spec["agent"]), pl.Categorical).alias("agent"),
+        pl.lit(run.method, pl.Categorical).alias("method"), pl.col("novelty").cast(pl.Categorical), "number", "episode",
+        pl.col("return").cast(pl.Float32), pl.col("^param_.*$").cast(pl.Float32),
+    )  # fmt: skip
 
 
 CLAIMS_HEAD = ("claim", "criterion", "setting", "trials", "estimate (95 % interval)", "verdict")

@@ -11,6 +11,7 @@ from nappingrl.report.runs import Run
 from nappingrl.reproduction.claims import CLAIMS
 from nappingrl.reproduction.columns import BEYOND, COLUMNS, OURS, PRINTED
 from nappingrl.reproduction.judging import FAILS, HOLDS, NOT_JUDGED, UNDECIDED, Claim, Finding, judge
+from nappingrl.reproduction.outputs import claims_markdown
 from report.rows import make_run, steps
 
 POST = 40
@@ -260,3 +261,13 @@ def test_crossroad_levels() -> None:
     assert status("about 0 mean reward", *full) == FAILS
     robust = flat("crossroad", "sb3-ppo", "frozen", -0.2, -0.1, -0.3)
     assert status("PPO is more robust when frozen", runs[0], robust) == HOLDS
+
+
+def test_columns_with_the_same_findings_are_merged_in_the_table() -> None:
+    def entry(column: str, ours: str) -> dict[str, Any]:
+        return {"domain": "angrybirds", "text": "it ends at .8", "criterion": "within .1", "column": column,
+                "status": HOLDS, "ours": ours, "n": 40}  # fmt: skip
+
+    table = claims_markdown([entry(PRINTED, "0.8"), entry(OURS, "0.8"), entry(BEYOND, "0.9")])
+    assert "### Angry Birds: NAPPING\n\n| claim | holds if | as printed and ours | beyond |" in table
+    assert "| it ends at .8 | within .1 | **holds**: 0.8 [n 40] | **holds**: 0.9 [n 40] |" in table

@@ -73,7 +73,7 @@ def test_from_nothing_to_figures_pages_and_claims(small: Path, capsys: pytest.Ca
     drawn = {Path(file).stem for file in found["files"]}
     assert all(any(name in stem for stem in drawn) for name in FIGURES), "every figure is there"
     assert {"cartpole-overall", "cartpole-by-parameter", "crossroad-by-novelty", "mountaincar-map"} <= drawn
-    assert all(Path(file).stat().st_size > 5000 for file in found["files"] if not file.endswith(".parquet"))
+    assert all(Path(file).stat().st_size > 5000 for file in found["files"] if file.endswith((".png", ".html")))
     assert {path.parent.name for path in small.glob("*/report.html")} == {
         "angrybirds", "cartpole", "crossroad", "mountaincar"
     }  # fmt: skip
@@ -86,6 +86,11 @@ def test_from_nothing_to_figures_pages_and_claims(small: Path, capsys: pytest.Ca
     assert NOT_JUDGED in {claim["status"] for claim in judged}
     table = (small / "claims.md").read_text("utf-8")
     assert "| column | holds | does not hold | undecided | not judged |" in table
+    assert "### CartPole: NAPPING\n\n| claim | holds if | as printed | ours | beyond |" in table
+    results = (small / "results.md").read_text("utf-8")
+    head = "| agent | before | Frozen (2) | as printed: NAPPING (2) | ours: NAPPING (2) |"
+    assert f"### CartPole\n\n{head}" in results
+    assert "| cartpole ppo frozen | 2 |" in (small / "times.md").read_text("utf-8")
     published = pl.read_parquet(small / "rows" / "mountaincar.parquet").filter(run="mountaincar-dqn-napping-printed")
     rows = read_run(small / "runs" / "mountaincar-dqn-napping-printed").rows
     assert published["return"].to_list() == rows["return"].to_list()

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -16,9 +16,10 @@ from nappingrl.files import remove_temporaries
 from nappingrl.files.lock import locked
 from nappingrl.reproduction.evaluation import Selection, Stage, estimate, plan_evaluation, run_stages
 from nappingrl.reproduction.outputs import write_claims, write_outputs, write_pass_rates, write_rows
+from nappingrl.reproduction.tables import markdown, results_markdown, times_table
 from nappingrl.reproduction.times import Times, read_times
 from nappingrl.trials.limits import MAX_SEED, MAX_WORKERS
-from nappingrl.trials.store import make_folder
+from nappingrl.trials.store import make_folder, write_output
 from nappingrl.trials.workers import default_workers
 
 
@@ -78,7 +79,7 @@ class Paper:
             by_run = {stage.folder.name: asdict(times.get(stage.folder.name, Times())) for stage in todo}
             print(json.dumps({"workers": workers, "estimated_seconds": expected, "seconds_by_run": by_run}))
             return
-        _print_times(todo, expected, times)
+        _print(times_table(todo, expected, times))
         longest = max(expected.values()) / 60
         print(
             f"{sum(expected.values()) / 3600:.1f} hours on {workers} workers; the longest stage: {longest:.0f} minutes"
@@ -99,25 +100,23 @@ class Paper:
         judged = write_claims(runs, self.out)
         rates = write_pass_rates(runs, self.out)
         seconds, times = time.perf_counter() - started, read_times(self.out / "runs")
+        timing = times_table(todo, expected, times)
+        tables = {"results.md": results_markdown(runs), "times.md": "\n".join([*markdown(timing), ""])}
+        for name, text in tables.items():
+            write_output(self.out / name, text.encode())
+            files.append(str(self.out / name))
         if self.json:
             found = {"out": str(self.out), "seconds": round(seconds, 1), "claims": judged, "files": files}
             by_run = {stage.folder.name: asdict(times[stage.folder.name]) for stage in todo}
             print(json.dumps(found | {"seconds_by_run": by_run, "estimated_seconds": expected, "rates": rates}))
             return
         print_claims(judged)
-        _print_times(todo, expected, times)
+        _print(timing)
         print(f"{len(runs)} runs in {seconds / 60:.1f} minutes; {len(files)} files:")
         for file in files:
             print(f"  {file}")
 
 
-def _print_times(stages: Sequence[Stage], expected: Mapping[str, float], times: Mapping[str, Times]) -> None:
-    """Print the estimated and the measured time of each stage, over all calls."""
-    rows: list[tuple[str, ...]] = []
-    measured = [times.get(stage.folder.name, Times()) for stage in stages]
-    for stage, spent in zip(stages, measured, strict=True):
-        seconds = (f"{spent.wall:.0f}", f"{spent.cpu:.0f}") if spent.wall else ("", "")
-        rows.append((stage.label, str(stage.spec.n_trials), f"{expected[stage.folder.name]:.0f}", *seconds))
-    totals = sum(expected.values()), sum(spent.wall for spent in measured), sum(spent.cpu for spent in measured)
-    rows.append(("all", str(sum(stage.spec.n_trials for stage in stages)), *(f"{total:.0f}" for total in totals)))
-    print_table(("stage", "trials", "estimated seconds", "measured", "CPU seconds"), rows)
+def _print(table: Sequence[tuple[str, ...]]) -> None:
+    head, *rows = table
+    print_table(head, rows)

@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from nappingrl.registry import domains
 from nappingrl.report import figures
 from nappingrl.report.figures.embedding_map import draw_replayed_map, first_with_regions
 from nappingrl.report.figures.groups import MAX_COLUMNS
@@ -22,6 +23,7 @@ from nappingrl.reproduction import claims
 from nappingrl.reproduction.columns import COLUMNS, OURS, columns_of
 from nappingrl.reproduction.evaluation import PAPER, PaperSetup
 from nappingrl.reproduction.judging import FAILS, HOLDS, NOT_JUDGED, UNDECIDED, judge
+from nappingrl.reproduction.tables import markdown
 from nappingrl.reproduction.times import read_times
 from nappingrl.trials.store import make_folder, write_output
 
@@ -118,9 +120,6 @@ def _published(run: Run) -> pl.DataFrame:
     )  # fmt: skip
 
 
-CLAIMS_HEAD = ("claim", "criterion", "setting", "trials", "estimate (95 % interval)", "verdict")
-
-
 def judge_claims(runs: Sequence[Run]) -> list[dict[str, Any]]:
     """Every claim of the paper with its finding in each column, as plain values."""
     return [
@@ -138,9 +137,32 @@ def write_claims(runs: Sequence[Run], out: Path) -> list[dict[str, Any]]:
 
 
 def claims_markdown(judged: Sequence[Mapping[str, Any]]) -> str:
-    """The verdicts counted by column, then every claim."""
-    lines = [*_markdown(count_verdicts(judged)), "", *_markdown([CLAIMS_HEAD, *(_cells(entry) for entry in judged)])]
-    return "\n".join([*lines, ""])
+    """The verdicts counted by column, then the claims of each domain; those about NAPPING with a column for each."""
+    lines = [*markdown(count_verdicts(judged)), ""]
+    for domain in dict.fromkeys(entry["domain"] for entry in judged):
+        for columns, about in ((("",), "the agents and the learners"), (tuple(COLUMNS), "NAPPING")):
+            of_domain = [entry for entry in judged if entry["domain"] == domain and entry["column"] in columns]
+            if of_domain:
+                title = domains.entry(domain).title if domain in domains else domain
+                lines += [f"### {title}: {about}", "", *markdown(_claims_table(of_domain, columns)), ""]
+    return "\n".join(lines)
+
+
+def _claims_table(judged: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> list[tuple[str, ...]]:
+    """A row for each claim, with what was found in each column; equal columns are merged."""
+    claims = {entry["text"]: entry["criterion"] for entry in judged}
+    found = {(entry["text"], entry["column"]): _finding_cell(entry) for entry in judged}
+    merged: dict[tuple[str, ...], list[str]] = {}
+    for column in columns:
+        merged.setdefault(tuple(found[text, column] for text in claims), []).append(column or "verdict")
+    head = ("claim", "holds if", *(" and ".join(names) for names in merged.values()))
+    return [head, *zip(claims, claims.values(), *merged, strict=True)]
+
+
+def _finding_cell(entry: Mapping[str, Any]) -> str:
+    n = f" [n {entry['n']}]" if entry["n"] else ""
+    verdict, _, needed = describe_verdict(entry).partition(": ")
+    return f"**{verdict}**{f'; {needed}' if needed else ''}: {entry['ours']}{n}"
 
 
 def count_verdicts(judged: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
@@ -159,19 +181,6 @@ def describe_verdict(entry: Mapping[str, Any]) -> str:
         return f"{UNDECIDED}: no number of trials would decide it at this estimate"
     hours = "" if entry["cpu_hours"] is None else f", {entry['cpu_hours']:.2g} CPU-hours"
     return f"{UNDECIDED}: needs about {entry['trials_needed']} trials{hours}"
-
-
-def _cells(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    column = f"{entry['column']}: " if entry["column"] else ""
-    return (
-        f"{entry['domain']}: {entry['text']}", entry["criterion"], f"{column}{entry['setting'] or '-'}",
-        str(entry["n"] or "-"), entry["ours"], describe_verdict(entry),
-    )  # fmt: skip
-
-
-def _markdown(table: Sequence[Sequence[str]]) -> list[str]:
-    head, *rows = table
-    return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)]
 
 
 def _cpu_seconds(run: Run) -> float | None:

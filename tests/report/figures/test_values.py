@@ -81,5 +81,5 @@ def test_by_parameter_of_many_runs_has_a_column_per_agent(runs: Runs) -> None:
 
 def test_map_sets_the_methods_of_an_agent_side_by_side(runs: Runs) -> None:
     canvas = FIGURES["mountaincar-map"].plot(many(runs["mountaincar"], 2))
-    titles = [axes.get_title().partition(":")[0] for axes in canvas.axes[:4]]
+    titles = [axes.get_title().partition("\n")[0] for axes in canvas.axes[:4]]
     assert titles == ["agent-0 Frozen", "agent-0 NAPPING", "agent-1 Frozen", "agent-1 NAPPING"]

@@ -72,7 +72,7 @@ def plot_overall(runs: Sequence[Run], statistic: str) -> "Canvas":
 def _plot_agents(runs: Sequence[Run], statistic: str, start: int) -> "Canvas":
     """One panel of returns per agent; the level before the novelty, where it is out of view, in words."""
     agents = by_agent(runs)
-    n_columns = min(3, len(agents))
+    n_columns = 2 if len(agents) == 4 else min(3, len(agents))
     n_rows = -(-len(agents) // n_columns)
     canvas = new_canvas(TWO_COLUMNS, 0.8 + 2.3 * n_rows)
     panels = canvas.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False).ravel()

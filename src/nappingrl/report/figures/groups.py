@@ -60,7 +60,11 @@ def value_groups(values: NDArray[np.float64]) -> list[tuple[str, NDArray[np.int6
     """Trials by fifths of their value: the range in words, and their places."""
     order = np.argsort(values, kind="stable")
     parts = [part for part in np.array_split(order, BINS) if len(part)]
-    return [(f"{values[part[0]]:.2g} to {values[part[-1]]:.2g}", np.sort(part)) for part in parts]
+    return [(f"{_short(values[part[0]])} to {_short(values[part[-1]])}", np.sort(part)) for part in parts]
+
+
+def _short(value: float) -> str:
+    return f"{value:.0f}" if abs(value) >= 10 else f"{value:.2g}"
 
 
 def _plot_values(axes: "Axes", run: Run, name: str, statistic: str) -> None:

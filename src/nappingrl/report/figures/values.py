@@ -1,6 +1,7 @@
 """Figures over the drawn values of a novelty: the final level of a trial against what it met."""
 
 from collections.abc import Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +32,9 @@ AXIS_TITLES = {
 """Domain -> parameters with their units; the others are called by their names."""
 BINS = "bins with the same number of trials"
 _TRIALS_PER_BIN, _MOST_BINS, _MOST_LINES = 15, 12, 4
+_MOST_COLUMNS = 4
+_LINE = 90
+"""Characters of a title that fit a figure of two columns."""
 
 
 def trial_table(run: Run) -> pl.DataFrame:
@@ -100,39 +104,50 @@ def plot_map(runs: Sequence[Run]) -> "Canvas":
     """Force x gravity: a dot per trial, larger and brighter the better it ends; failed trials are orange crosses."""
     from matplotlib.colors import SymLogNorm
 
-    agents = list(by_agent(runs))
-    shown = sorted(zip(runs, looks(runs), strict=True), key=lambda entry: agents.index(entry[1].agent))
-    runs = [run for run, _ in shown]
-    n_columns = min(2, len(runs))
-    n_rows = -(-len(runs) // n_columns)
-    canvas = new_canvas(TWO_COLUMNS, 0.5 + 2.6 * n_rows)
-    panels = canvas.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False).ravel()
+    cells = _cells(runs)
+    n_rows, n_columns = len(cells), max(map(len, cells))
+    canvas = new_canvas(TWO_COLUMNS, 0.6 + (2.9 if n_columns < 3 else 2.3) * n_rows)
+    panels = canvas.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
     low, _ = span_of(runs[0].manifest, *(run.rows for run in runs))
     default = runs[0].manifest.parameters
-    tables = [trial_table(run) for run in runs]
-    best = max(float(table["level"].to_numpy().max()) for table in tables)
+    tables = [[trial_table(run) for run, _ in row] for row in cells]
+    best = max(float(table["level"].to_numpy().max()) for row in tables for table in row)
     scale = SymLogNorm(linthresh=10, vmin=low, vmax=max(best, low + 1))
-    for i, (axes, table, (_, look)) in enumerate(zip(panels, tables, shown, strict=False)):
+    used = []
+    for (i, j), axes in np.ndenumerate(panels):
+        if j >= len(cells[i]):
+            axes.remove()
+            continue
+        used.append(axes)
+        table, look = tables[i][j], cells[i][j][1]
         dots = _plot_dots(axes, table, scale)
         axes.plot(
             default["force"], default["gravity"], "*", color="white", markersize=11,
             markeredgecolor="black", markeredgewidth=0.9, label="default (before the novelty)", zorder=5,
         )  # fmt: skip
-        axes.set_title(f"{look.label}: {int(table['failed'].sum())} of {len(table)} trials failed")
-        if i % n_columns == 0:
+        title = fill(f"{look.agent} {look.variant}", _LINE // n_columns)
+        axes.set_title(f"{title}\n{int(table['failed'].sum())} of {len(table)} trials failed")
+        if j == 0:
             axes.set_ylabel(axis_title(runs[0], "gravity"))
-        if i + n_columns >= len(runs):
+        if i == n_rows - 1 or j >= len(cells[i + 1]):
             axes.set_xlabel(axis_title(runs[0], "force"))
             axes.tick_params(labelbottom=True)
         axes.locator_params(axis="x", nbins=4)
-    for axes in panels[len(runs) :]:
-        axes.remove()
     ticks = [t for t in (-500, -200, -100, -50, -20) if t <= best]
-    bar = canvas.colorbar(dots, ax=panels[: len(runs)].tolist(), ticks=ticks, shrink=0.9, aspect=25, pad=0.02)
+    bar = canvas.colorbar(dots, ax=used, ticks=ticks, shrink=min(0.9, 1.8 / n_rows), aspect=25, pad=0.02)
     bar.ax.set_yticklabels([f"−{-tick}" for tick in ticks])  # noqa: RUF001
     bar.set_label(f"return (mean of the last {LAST} episodes)")
-    add_legend(canvas, panels[: len(runs)])
+    add_legend(canvas, used)
     return canvas
+
+
+def _cells(runs: Sequence[Run]) -> list[list[tuple[Run, Look]]]:
+    """Rows of panels: an agent begins a new one, unless each has a single run."""
+    groups = [list(zip(members, shown, strict=True)) for members, shown in by_agent(runs).values()]
+    if max(map(len, groups)) == 1:
+        groups = [[cell for group in groups for cell in group]]
+    n_columns = min(_MOST_COLUMNS, max(map(len, groups)))
+    return [group[at : at + n_columns] for group in groups for at in range(0, len(group), n_columns)]
 
 
 def binned(

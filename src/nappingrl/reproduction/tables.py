@@ -1,0 +1,76 @@
+"""Tables of an evaluation in Markdown: what every agent earns with every method, and how long the stages took."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from nappingrl.registry import domains, methods
+from nappingrl.report.runs import Run
+from nappingrl.reproduction.columns import COLUMNS, columns_of
+from nappingrl.reproduction.evaluation import Stage
+from nappingrl.reproduction.times import Times
+
+OTHERS = ("frozen", "finetune", "online", "controller", "oracle")
+"""Methods beside the columns of claims, each with a column."""
+ORDER = ("frozen", *COLUMNS, "finetune", "online", "controller", "oracle")
+
+
+def markdown(table: Iterable[Sequence[str]]) -> list[str]:
+    """The lines of a table; its first row is the head."""
+    head, *rows = table
+    return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)]
+
+
+def results_markdown(runs: Sequence[Run]) -> str:
+    """For each domain: the mean return of the last ten episodes, by agent and method.
+
+    In brackets behind a mean: trials that never reach the goal, where there are any. In the head: the trials of a
+    method, for each agent.
+    """
+    lines = []
+    for domain in dict.fromkeys(run.domain for run in runs):
+        title = domains.entry(domain).title if domain in domains else domain
+        lines += [f"### {title}", "", *markdown(_results([run for run in runs if run.domain == domain])), ""]
+    return "\n".join(lines)
+
+
+def _results(runs: Sequence[Run]) -> Iterable[Sequence[str]]:
+    found = {(str(run.spec["agent"]), kind): run for run in runs for kind in _kinds(run)}
+    kinds = [kind for kind in ORDER if any(kind == of_run for _, of_run in found)]
+    trials = {kind: sorted({run.n_trials for (_, of_run), run in found.items() if of_run == kind}) for kind in kinds}
+    yield "agent", "before", *(f"{_title(kind)} ({', '.join(map(str, trials[kind]))})" for kind in kinds)
+    for agent in dict.fromkeys(agent for agent, _ in found):
+        cells = {kind: found[agent, kind].summary() for kind in kinds if (agent, kind) in found}
+        before = cells["frozen"].pre_mean if "frozen" in cells else None
+        texts = {
+            kind: f"{cell.last10_mean:.2f}" + (f" ({cell.failed})" if cell.failed else "")
+            for kind, cell in cells.items()
+        }
+        best = max((cells[kind].last10_mean for kind in COLUMNS if kind in cells), default=None)
+        for kind in COLUMNS:
+            if kind in cells and cells[kind].last10_mean == best:
+                texts[kind] = f"**{texts[kind]}**"
+        yield agent, "" if before is None else f"{before:.2f}", *(texts.get(kind, "") for kind in kinds)
+
+
+def _kinds(run: Run) -> list[str]:
+    """The columns of the table that a run fills."""
+    return [run.method] if run.method in OTHERS else columns_of(run.spec)
+
+
+def _title(kind: str) -> str:
+    column = f"{kind}: " if kind in COLUMNS else ""
+    method = COLUMNS[kind].method if kind in COLUMNS else kind
+    return f"{column}{methods.entry(method).title if method in methods else method}"
+
+
+def times_table(
+    stages: Sequence[Stage], expected: Mapping[str, float], times: Mapping[str, Times]
+) -> list[tuple[str, ...]]:
+    """The estimated and the measured seconds of each stage over all calls, and their sums, as a table with a head."""
+    rows: list[tuple[str, ...]] = []
+    measured = [times.get(stage.folder.name, Times()) for stage in stages]
+    for stage, spent in zip(stages, measured, strict=True):
+        seconds = (f"{spent.wall:.0f}", f"{spent.cpu:.0f}") if spent.wall else ("", "")
+        rows.append((stage.label, str(stage.spec.n_trials), f"{expected[stage.folder.name]:.0f}", *seconds))
+    totals = sum(expected.values()), sum(spent.wall for spent in measured), sum(spent.cpu for spent in measured)
+    rows.append(("all", str(sum(stage.spec.n_trials for stage in stages)), *(f"{total:.0f}" for total in totals)))
+    return [("stage", "trials", "estimated seconds", "measured", "CPU seconds"), *rows]

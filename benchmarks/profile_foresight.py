@@ -1,6 +1,7 @@
-"""Where the CPU time of foresight and of its detector goes, per step of a trial, on one core.
+"""Where the CPU time of foresight or auto and of the detector goes, per step of a trial, on one core.
 
 Run: python benchmarks/profile_foresight.py cartpole --agent ppo --trials 96
+Run: python benchmarks/profile_foresight.py cartpole --agent ppo --method auto --trials 96
 """
 
 import argparse
@@ -14,7 +15,11 @@ from threadpoolctl import threadpool_limits
 
 from nappingrl.agents import load
 from nappingrl.detectors.residual import Residual
+from nappingrl.methods.facts.trial import FactsTrial
 from nappingrl.methods.foresight import planner
+from nappingrl.methods.napping_ucb import NappingUcb
+from nappingrl.methods.reground import Reground
+from nappingrl.methods.reground.trial import RegroundTrial
 from nappingrl.trials.engine import Engine
 from nappingrl.trials.spec import RunSpec
 from nappingrl.world_model.memory import TransitionMemory
@@ -29,6 +34,10 @@ PARTS: tuple[tuple[str, Any, str], ...] = (
     ("- of which exchanged actions", Residual, "_judge_exchange"),
     ("detector: ends of episodes", Residual, "end_episode"),
     ("- of which the calibration", Residual, "_calibrate"),
+    ("re-grounding", Reground, "learn"),
+    ("- of which searches", RegroundTrial, "search"),
+    ("NAPPING-UCB", NappingUcb, "learn"),
+    ("facts", FactsTrial, "plan"),
 )
 
 
@@ -51,7 +60,7 @@ def main() -> None:
         n_steps = int(Engine(spec, agent).run_trials(spec.trial_specs())["length"].sum())
         spent = time.process_time() - started
     print("| part | calls per trial | us per step |\n|---|---|---|")
-    for label, _, _ in PARTS:
+    for label in (label for label, _, _ in PARTS if calls[label]):
         print(f"| {label} | {calls[label] / options.trials:.1f} | {1e6 * seconds[label] / n_steps:.2f} |")
     print(f"| all | | {1e6 * spent / n_steps:.2f} |")
 

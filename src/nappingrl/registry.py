@@ -247,7 +247,7 @@ methods = _built_in(
       "no_rules": "the frozen agent learns nothing", "cost": 0.0}),
     ("auto", "methods.auto:Auto",
      {"title": "Auto", "colour": "#e31a1c", "marker": "P", "role": "method",
-      "cost": 400.0, "cost_in": {"cartpole": 65.0, "mountaincar": 190.0, "crossroad": 920.0, "angrybirds": 2500.0}}),
+      "cost": 400.0, "cost_in": {"cartpole": 48.0, "mountaincar": 100.0, "crossroad": 1500.0, "angrybirds": 2500.0}}),
     ("foresight", "methods.foresight:Foresight",
      {"title": "Foresight", "colour": "#6a3d9a", "marker": "D", "role": "method", "in_paper": False,
       "cost": 23.0, "cost_in": {"cartpole": 11.0, "mountaincar": 130.0, "crossroad": 160.0}}),

@@ -34,6 +34,15 @@ def test_what_differs_is_named(runs: Runs) -> None:
     ]  # fmt: skip
 
 
+def test_a_detector_is_named_where_it_is_not_a_matter_of_the_method(runs: Runs) -> None:
+    frozen, napping = (with_spec(run, detector="rolling-mean") for run in runs["cartpole"])
+    auto = with_spec(napping, method="auto", detector="auto", score="")
+    assert [look.variant for look in looks([frozen, auto])] == ["Frozen", "Auto"]
+    told = with_spec(napping, detector="given")
+    assert [look.variant for look in looks([napping, told])] == ["NAPPING (rolling-mean)", "NAPPING (given)"]
+    assert [look.variant for look in looks([auto, told])] == ["Auto (auto)", "NAPPING (given)"]
+
+
 def test_every_method_has_its_own_look() -> None:
     shown = {entry.name: (entry.title, entry.colour, entry.marker) for entry in methods.entries()}
     assert {name: method_look(name) for name in methods} == shown

@@ -130,9 +130,12 @@ def _differences(manifest: Manifest, manifests: list[Manifest]) -> str:
     same = [m.spec for m in manifests if m.spec["method"] == spec["method"]]
     conditions = [
         key
-        for key in ("novelty", "seed", "strength", "detector", "protocol", "guard")
+        for key in ("novelty", "seed", "strength", "protocol", "guard")
         if any(m.spec.get(key) != spec.get(key) for m in manifests)
     ]
+    told = {m.spec["detector"] == "given" for m in manifests}  # methods have different detectors by default
+    if len(told) > 1 or any(other["detector"] != spec["detector"] for other in same):
+        conditions.append("detector")
     if any(other.get("score") != spec.get("score") for other in same):
         conditions.append("score")
     words = [_condition(key, spec) for key in conditions]

@@ -8,9 +8,8 @@ from nappingrl.reproduction.columns import COLUMNS, columns_of
 from nappingrl.reproduction.evaluation import Stage
 from nappingrl.reproduction.times import Times
 
-OTHERS = ("frozen", "finetune", "online", "controller", "oracle")
-"""Methods beside the columns of claims, each with a column."""
 ORDER = ("frozen", *COLUMNS, "finetune", "online", "controller", "oracle")
+"""Columns of the results: methods, and the columns of claims between them."""
 
 
 def markdown(table: Iterable[Sequence[str]]) -> list[str]:
@@ -53,7 +52,7 @@ def _results(runs: Sequence[Run]) -> Iterable[Sequence[str]]:
 
 def _kinds(run: Run) -> list[str]:
     """The columns of the table that a run fills."""
-    return [run.method] if run.method in OTHERS else columns_of(run.spec)
+    return [run.method] if run.method in ORDER else columns_of(run.spec)
 
 
 def _title(kind: str) -> str:

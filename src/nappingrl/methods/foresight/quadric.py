@@ -47,9 +47,9 @@ def fit_quadric(
     weights = np.zeros(x.shape[1])
     for _ in range(config.n_quadric_rounds):
         p = 1 / (1 + np.exp(-np.clip(x @ weights, -30, 30)))
-        weighted = x * np.sqrt(share * np.maximum(p * (1 - p), 1e-6))[:, None]
+        curvature = share * np.maximum(p * (1 - p), 1e-6)
         gradient = x.T @ (share * (y - p)) - ridge * weights
-        hessian = weighted.T @ weighted + np.eye(x.shape[1]) * ridge  # of one array: BLAS computes one half
+        hessian = (x * curvature[:, None]).T @ x + np.eye(x.shape[1]) * ridge
         weights = weights + solve(hessian, gradient)
     heights = x[:, :-1] @ weights[:-1]
     alive, ended = heights[: len(survived)], heights[len(survived) :]

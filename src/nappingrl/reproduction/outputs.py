@@ -10,11 +10,11 @@ from typing import Any
 
 import polars as pl
 
-from nappingrl.registry import domains
 from nappingrl.report import figures
 from nappingrl.report.figures.embedding_map import draw_replayed_map, first_with_regions
 from nappingrl.report.figures.groups import MAX_COLUMNS
 from nappingrl.report.figures.values import drawn_parameters
+from nappingrl.report.looks import domain_title
 from nappingrl.report.page import write_report
 from nappingrl.report.page.rules import why_no_rules
 from nappingrl.report.pass_rates import has_rates, measure_gains, measure_rates, rates_json, rates_markdown
@@ -143,8 +143,7 @@ def claims_markdown(judged: Sequence[Mapping[str, Any]]) -> str:
         for columns, about in ((("",), "the agents and the learners"), (tuple(COLUMNS), "NAPPING")):
             of_domain = [entry for entry in judged if entry["domain"] == domain and entry["column"] in columns]
             if of_domain:
-                title = domains.entry(domain).title if domain in domains else domain
-                lines += [f"### {title}: {about}", "", *markdown(_claims_table(of_domain, columns)), ""]
+                lines += [f"### {domain_title(domain)}: {about}", "", *markdown(_claims_table(of_domain, columns)), ""]
     return "\n".join(lines)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from nappingrl.registry import domains, methods
+from nappingrl.report.looks import domain_title, method_look
 from nappingrl.report.runs import Run
 from nappingrl.reproduction.columns import COLUMNS, columns_of
 from nappingrl.reproduction.evaluation import Stage
@@ -26,8 +26,12 @@ def results_markdown(runs: Sequence[Run]) -> str:
     """
     lines = []
     for domain in dict.fromkeys(run.domain for run in runs):
-        title = domains.entry(domain).title if domain in domains else domain
-        lines += [f"### {title}", "", *markdown(_results([run for run in runs if run.domain == domain])), ""]
+        lines += [
+            f"### {domain_title(domain)}",
+            "",
+            *markdown(_results([run for run in runs if run.domain == domain])),
+            "",
+        ]
     return "\n".join(lines)
 
 
@@ -57,8 +61,7 @@ def _kinds(run: Run) -> list[str]:
 
 def _title(kind: str) -> str:
     column = f"{kind}: " if kind in COLUMNS else ""
-    method = COLUMNS[kind].method if kind in COLUMNS else kind
-    return f"{column}{methods.entry(method).title if method in methods else method}"
+    return f"{column}{method_look(COLUMNS[kind].method if kind in COLUMNS else kind)[0]}"
 
 
 def times_table(

@@ -50,7 +50,7 @@ def run_on_ray(
     Without an address a Ray with `workers` CPUs is started here and ended with the run; with one ("auto" or host:port)
     the run joins that cluster and uses what it has. A Ray that this process has joined already is used as it is.
     """
-    with _connected(address, min(workers, len(chunks))) as ray:
+    with _connected(address, min(workers, len(chunks))) as (ray, ends_with_run):
         source = source_sha256()
         shared = ray.put(ray.cloudpickle.dumps((spec, agent, added_entries())))
         # Ray's own retries are off: after a kill for want of memory they are endless by default.
@@ -78,7 +78,8 @@ def run_on_ray(
                 _count(lost, tries)
                 waiting |= {give_out(chunk): chunk for chunk in lost}
         finally:
-            for reference in waiting:
+            # Leaving a Ray ends its tasks. A cancel as well may meet their replies, and Ray then aborts the process.
+            for reference in () if ends_with_run else waiting:
                 with suppress(ray.exceptions.RayError):
                     ray.cancel(reference, force=True)
 
@@ -176,11 +177,11 @@ def _import_ray(is_own: bool) -> Any:
 
 
 @contextmanager
-def _connected(address: str, cpus: int) -> Iterator[Any]:
-    """Ray, started or joined; at the end all that was begun here is ended, and nothing else."""
+def _connected(address: str, cpus: int) -> Iterator[tuple[Any, bool]]:
+    """Ray, started or joined, and whether this connection ends with the run; what was begun before stays."""
     ray = _import_ray(is_own=not address)
     if ray.is_initialized():
-        yield ray
+        yield ray, False
         return
     from nappingrl.trials.ray_folders import temporary_folder
 
@@ -192,7 +193,7 @@ def _connected(address: str, cpus: int) -> Iterator[Any]:
                     _join(ray, address)
                 else:
                     _start(ray, cpus, folder)
-            yield ray
+            yield ray, True
         finally:
             ray.shutdown()
             ray._private.worker._worker_logs_enabled = True

@@ -176,6 +176,29 @@ def test_a_part_of_the_evaluation(small: Path, capsys: pytest.CaptureFixture[str
         plan_evaluation(small, selection=Selection(("cartpole",), ("ppo",), ("auto",)))
 
 
+def test_tables_cover_finished_runs_of_earlier_calls(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And figures those of the domain; an unfinished run is in neither."""
+    words = ["paper", "--out", str(small), "--workers", "1"]
+    main([*words, "--domains", "cartpole", "--methods", "frozen"])
+    main([*words, "--domains", "mountaincar", "--methods", "frozen", "napping"])
+    next((small / "runs" / "mountaincar-dqn-napping").glob("*.parquet")).unlink()
+    capsys.readouterr()
+    main([*words, "--domains", "crossroad", "--methods", "napping", "--json"])
+    output = capsys.readouterr()
+    assert f"the tables include 2 runs of earlier calls in {small}" in output.err
+    found = json.loads(output.out.splitlines()[-1])
+    assert list(found["seconds_by_run"]) == ["crossroad-dqn-napping"]
+    assert not any("cartpole" in Path(file).name for file in found["files"])
+    results = (small / "results.md").read_text("utf-8")
+    assert [line for line in results.splitlines() if line.startswith("#")] == [
+        "### CartPole", "### MountainCar", "### CrossRoad"
+    ]  # fmt: skip
+    assert (small / "times.md").read_text("utf-8").count("| cartpole ") == 3
+    main([*words, "--domains", "mountaincar", "--methods", "napping", "--json"])
+    files = json.loads(capsys.readouterr().out.splitlines()[-1])["files"]
+    assert pl.read_parquet(next(file for file in files if file.endswith("parquet")))["method"].n_unique() == 2
+
+
 def test_progress_adds_up_over_all_stages(small: Path) -> None:
     told: list[tuple[int, int, str]] = []
     evaluation.run_stages(plan_evaluation(small)[0][:2], 1, lambda *words: told.append(words))
@@ -234,6 +257,13 @@ def test_only_baselines_that_train_the_network_have_few_trials(tmp_path: Path) -
     stages, _ = plan_evaluation(tmp_path, "full", selection=Selection(("mountaincar",), ("dqn",)))
     trials = {stage.method: stage.spec.n_trials for stage in stages}
     assert {method for method, n in trials.items() if n < 2000} == {"online", "finetune"}
+
+
+def test_costly_methods_have_half_of_the_trials_at_scale_quick(tmp_path: Path) -> None:
+    stages, _ = plan_evaluation(tmp_path, selection=Selection(("cartpole",), ("ppo",)))
+    trials = {stage.method: stage.spec.n_trials for stage in stages}
+    assert {method for method, n in trials.items() if n == 20} == {"online", "finetune", "auto"}
+    assert set(trials.values()) == {20, 40}
 
 
 def test_a_domain_of_the_user_is_evaluated_like_the_others(

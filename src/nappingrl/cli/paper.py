@@ -14,6 +14,7 @@ from nappingrl.cli.run import command_for
 from nappingrl.errors import check_whole
 from nappingrl.files import remove_temporaries
 from nappingrl.files.lock import locked
+from nappingrl.report.runs import Run, read_run
 from nappingrl.reproduction.evaluation import Selection, Stage, estimate, plan_evaluation, run_stages
 from nappingrl.reproduction.outputs import write_claims, write_outputs, write_pass_rates, write_rows
 from nappingrl.reproduction.tables import markdown, results_markdown, times_table
@@ -95,12 +96,14 @@ class Paper:
         except KeyboardInterrupt:
             print_note(f"stopped; finished parts are safe. Continue with: {argv.rebuild(self)}")
             raise
-        files = [str(file) for file in write_outputs(runs, self.out, report_command)]
-        files += [str(file) for file in write_rows(runs, self.out / "rows")]
+        runs, stages = self._add_earlier(runs)
+        changed = [run for run in runs if run.domain in {stage.spec.domain for stage in todo}]
+        files = [str(file) for file in write_outputs(changed, self.out, report_command)]
+        files += [str(file) for file in write_rows(changed, self.out / "rows")]
         judged = write_claims(runs, self.out)
         rates = write_pass_rates(runs, self.out)
         seconds, times = time.perf_counter() - started, read_times(self.out / "runs")
-        timing = times_table(todo, expected, times)
+        timing = times_table(stages, estimate(stages, times, workers), times)
         tables = {"results.md": results_markdown(runs), "times.md": "\n".join([*markdown(timing), ""])}
         for name, text in tables.items():
             write_output(self.out / name, text.encode())
@@ -111,10 +114,26 @@ class Paper:
             print(json.dumps(found | {"seconds_by_run": by_run, "estimated_seconds": expected, "rates": rates}))
             return
         print_claims(judged)
-        _print(timing)
-        print(f"{len(runs)} runs in {seconds / 60:.1f} minutes; {len(files)} files:")
+        _print(times_table(todo, expected, times))
+        print(f"{len(todo)} runs in {seconds / 60:.1f} minutes; {len(files)} files:")
         for file in files:
             print(f"  {file}")
+
+    def _add_earlier(self, runs: Sequence[Run]) -> tuple[list[Run], list[Stage]]:
+        """Add the finished runs of earlier calls: tables are of the whole evaluation, of which a call may run a part.
+
+        Also gives the stages of the whole evaluation.
+        """
+        stages, _ = plan_evaluation(self.out, self.scale, self.seed)
+        of_call = {run.path: run for run in runs}
+        found = [
+            of_call.get(stage.folder) or read_run(stage.folder)
+            for stage in stages
+            if stage.folder in of_call or stage.is_finished
+        ]
+        if len(found) > len(runs):
+            print_note(f"the tables include {len(found) - len(runs)} runs of earlier calls in {self.out}")
+        return found, stages
 
 
 def _print(table: Sequence[tuple[str, ...]]) -> None:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import msgspec
+
 from nappingrl.agents import agent_names, load, zoo_names
 from nappingrl.errors import BadSpecError, check_name
 from nappingrl.registry import Entry, agents, domains, methods
@@ -19,13 +21,14 @@ from nappingrl.trials.estimates import episode_microseconds
 from nappingrl.trials.protocol import phases
 from nappingrl.trials.runner import run_into, why_not
 from nappingrl.trials.spec import RunSpec
+from nappingrl.trials.store import RunFolder
 
 SCALES = ("quick", "full")
 SLOW = 100.0
 """Cost of a domain from which on the oracle, controls that take longer than the frozen agent, and costly methods are
 left out."""
 COSTLY = 40.0
-"""Cost of a method that is left out of slow domains at scale "quick", and may have fewer trials at scale "full"."""
+"""Cost of a method that has fewer trials, and at scale "quick" is left out of slow domains."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,7 @@ class PaperSetup:
     """How the paper evaluates a domain."""
 
     quick: int = 8
-    """Trials per agent, method and novelty at scale "quick"."""
+    """Trials per agent, method and novelty at scale "quick"; costly methods have half."""
     full: int = 100
     """The same at scale "full": what the paper ran."""
     learners: int = 100
@@ -47,10 +50,10 @@ class PaperSetup:
 
     def trials(self, scale: str, method: Entry | None = None) -> int:
         """Trials per agent, method and novelty; None: of the frozen agent."""
-        if scale == "quick":
-            return self.quick
         if method is None or method.cost < COSTLY:
-            return self.full
+            return self.quick if scale == "quick" else self.full
+        if scale == "quick":
+            return -(-self.quick // 2)
         return min(self.learners if method.role == "baseline" else self.planned, self.full)
 
 
@@ -119,6 +122,14 @@ class Stage:
     def label(self) -> str:
         """What is running, in words."""
         return f"{self.spec.domain} {self.spec.agent} {self.method}"
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether its folder holds all of its rows."""
+        if not RunFolder.holds(self.folder):
+            return False
+        folder = RunFolder.open(self.folder)
+        return folder.manifest.spec == msgspec.to_builtins(self.spec) and not folder.faults()
 
 
 @dataclass(frozen=True, slots=True)

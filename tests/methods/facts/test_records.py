@@ -39,7 +39,7 @@ def test_steps_are_kept_once() -> None:
 
 
 def test_no_facts_have_the_right_types() -> None:
-    facts = record(Places(1), [])
+    facts = record(Places(1), []).facts()
     assert facts.n == 0
     assert (facts.places.dtype, facts.rewards.dtype, facts.terminated.dtype) == (np.int64, np.float64, np.bool_)
 
@@ -62,5 +62,8 @@ def test_restored_it_goes_on_identically() -> None:
     for recorder in (going, restored):
         assert not recorder.add(2, seen(2), 0, seen(3), 0.5, False)
         assert recorder.add(0, seen(9), 0, seen(0), 0.0, False)
-    assert restored.steps == going.steps
+    for name in ("times", "places", "actions", "next_places", "rewards", "terminated"):
+        np.testing.assert_array_equal(getattr(restored.facts(), name), getattr(going.facts(), name))
+    for name in ("moves", "outcomes", "last_time", "contradicted_share"):
+        assert getattr(restored, name) == getattr(going, name)
     np.testing.assert_array_equal(restored.places.observations, going.places.observations)

@@ -16,7 +16,7 @@ def learned(n_deaths: int = 3) -> Signs:
     steps += [(t, (t, -1, -1), GO, (t + 1, -1, -1), 0.0, False) for t in range(20)]
     steps += [(t, (t, -1, 0.7), GO, (t + 1, -1, -1), 0.0, False) for t in range(5)]
     steps += [(t, (t, 0.5, -1), STAY, (t, -1, -1), 0.0, False) for t in range(5)]
-    facts = record(places, steps)
+    facts = record(places, steps).facts()
     signs = Signs(places.observations, np.array([True, False, False]), 2)
     shown = signs.shown(places.observations)
     for action in (GO, STAY):

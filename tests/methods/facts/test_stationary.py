@@ -52,7 +52,7 @@ def test_a_known_goal_is_found() -> None:
     places = Places(1)
     steps = [(0, (p,), a, (q,), float(q == 5), q == 5) for p in range(5) for a, q in ((0, max(p - 1, 0)), (1, p + 1))]
     facts, nothing = record(places, steps), record(places, [])
-    world = StationaryWorld(places, nothing, facts, stakes(nothing, facts, 20), 2)
+    world = StationaryWorld(nothing, facts, stakes(nothing.facts(), facts.facts(), 20), 2)
     for place in range(5):
         scores = world.scores(0, seen(place))
         assert scores is not None
@@ -69,7 +69,7 @@ def test_a_short_original_way_is_gone_until_it_is_contradicted() -> None:
     trial, way = entered(world, SHORT), list[int]()
     play(world, lambda time, cell: trial.act(time, seen(*cell), UP), lambda *step: way.append(step[2]))
     assert way == [RIGHT, RIGHT, DOWN]
-    assert not trial.now.steps
+    assert not trial.now.facts().n
     changed = Grid(("SFH", "FFG"))
     returns = adapt(trial, changed, walker(SHORT), 10)
     assert returns[0] == 0.0
@@ -123,7 +123,7 @@ def test_another_reward_is_another_world(reward: float) -> None:
     now = record(
         places, [(0, (0,), 1, (1,), 0.0, False), (0, (0,), 0, (0,), 0.0, False), (1, (1,), 1, (2,), reward, True)]
     )
-    world = StationaryWorld(places, original, now, stakes(original, now, 9), 2)
+    world = StationaryWorld(original, now, stakes(original.facts(), now.facts(), 9), 2)
     assert world.is_relabelled == (reward == 1.0)
 
 
@@ -132,7 +132,7 @@ def test_of_equal_actions_the_agents_is_executed() -> None:
     steps = [(0, (0,), a, (1,), 1.0, True) for a in range(3)]
     facts, nothing = record(places, steps), record(places, [])
     trial = FactsTrial(DomainSpec(np.zeros(1), np.ones(1), 3, 5))
-    trial.world = StationaryWorld(places, nothing, facts, stakes(nothing, facts, 5), 3)
+    trial.world = StationaryWorld(nothing, facts, stakes(nothing.facts(), facts.facts(), 5), 3)
     assert [trial.act(0, seen(0), wanted) for wanted in range(3)] == [0, 1, 2]
     assert trial.act(0, seen(7), 2) == 2, "a new place"
 
@@ -143,12 +143,12 @@ def test_stakes_are_read_off_what_happened() -> None:
         places, [(0, (0,), 0, (1,), -1.0, False), (1, (1,), 0, (2,), -1.0, False), (2, (2,), 0, (3,), 10.0, True)]
     )
     now = record(places, [(0, (0,), 0, (1,), -1.0, False), (1, (1,), 0, (4,), -50.0, True)])
-    found = stakes(original, now, 100)
+    found = stakes(original.facts(), now.facts(), 100)
     assert (found.best, found.worst, found.least_good, found.step_reward) == (10.0, -50.0, 10.0, -1.0)
     assert found.is_good(np.array([9.0, 10.0, 11.0])).tolist() == [False, True, True]
     assert found.discount**100 == pytest.approx(0.9)
     assert found.worst < found.unknown < found.best
-    nothing = stakes(record(places, []), record(places, []), 0)
+    nothing = stakes(record(places, []).facts(), record(places, []).facts(), 0)
     assert isinstance(nothing, Stakes)
     assert nothing.worst < nothing.unknown < nothing.best
 
@@ -158,7 +158,7 @@ def test_places_that_look_alike_are_worth_the_mean_of_their_outcomes() -> None:
     places = Places(1)
     steps = [(0, (0,), 1, (1,), 1.0, True), (3, (0,), 1, (2,), 0.0, True), (1, (0,), 0, (0,), 0.0, False)]
     facts, nothing = record(places, steps), record(places, [])
-    world = StationaryWorld(places, nothing, facts, stakes(nothing, facts, 20), 2)
+    world = StationaryWorld(nothing, facts, stakes(nothing.facts(), facts.facts(), 20), 2)
     assert world.values[0, 1] == pytest.approx(0.5)
     assert world.values[0, 0] < 0.5
 

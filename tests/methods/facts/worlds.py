@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nappingrl.agents.mlp import MlpAgent
-from nappingrl.methods.facts.records import Facts, Places, Recorder
+from nappingrl.methods.facts.records import Places, Recorder
 from nappingrl.methods.facts.trial import FactsTrial
 from nappingrl.types import DomainSpec
 from nappingrl.world_model.transitions import Transitions
@@ -72,12 +72,12 @@ def seen(*numbers: float) -> NDArray[np.float32]:
     return np.array(numbers, np.float32)
 
 
-def record(places: Places, steps: list[tuple[int, Any, int, Any, float, bool]]) -> Facts:
-    """Facts of (time, observation, action, next observation, reward, terminated)."""
+def record(places: Places, steps: list[tuple[int, Any, int, Any, float, bool]]) -> Recorder:
+    """The record of (time, observation, action, next observation, reward, terminated)."""
     recorder = Recorder(places)
     for time, before, action, after, reward, is_over in steps:
         recorder.add(time, seen(*before), action, seen(*after), reward, is_over)
-    return recorder.facts()
+    return recorder
 
 
 class World(Protocol):

@@ -1,6 +1,7 @@
 """Which entries of an observation the actions control: those that follow from themselves and the action alone."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,27 +25,29 @@ def _labels(columns: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
     return labels
 
 
-def contradicted_share(facts: Facts) -> float:
-    """Of all (place, action) that were tried at several moments: the share that led to several places.
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """What some worlds say about each entry."""
 
-    Rewards do not count: MiniGrid pays less for a goal that is reached later.
-    """
-    tried = _labels([facts.places, facts.actions]) if facts.n else np.zeros(0, np.int64)
-    outcomes = np.unique(
-        _labels([tried, facts.next_places, facts.terminated]) if facts.n else tried, return_index=True
-    )[1]
-    n_tries, n_outcomes = np.bincount(tried), np.bincount(tried[outcomes], minlength=1)
-    is_judged = n_tries > 1
-    return float((n_outcomes[is_judged] > 1).mean()) if is_judged.any() else 0.0
+    is_possible: NDArray[np.bool_]
+    """No step contradicts that it follows from itself and the action."""
+    is_moved: NDArray[np.bool_]
+    """It differs by action."""
+
+    @property
+    def controlled(self) -> NDArray[np.int64]:
+        """The possible ones, if at least one of them differs by action; else none."""
+        is_any = (self.is_possible & self.is_moved).any()
+        return np.flatnonzero(self.is_possible) if is_any else np.zeros(0, np.int64)
 
 
-def controlled_entries(observations: NDArray[np.float32], worlds: Sequence[Facts]) -> NDArray[np.int64]:
-    """Entries that no step of any world contradicts, if at least one of them differs by action; else none."""
+def judge_entries(observations: NDArray[np.float32], world: Facts, before: Entries | None = None) -> Entries:
+    """What the steps of a world say about each entry, after what others have said."""
     d = observations.shape[1]
-    is_possible, is_moved = np.ones(d, np.bool_), np.zeros(d, np.bool_)
-    for world in worlds:
-        now, after = observations[world.places], observations[world.next_places]
-        for i in np.flatnonzero(is_possible) if world.n else ():
-            is_possible[i] = is_functional([now[:, i], world.actions], [after[:, i]])
-            is_moved[i] |= not is_functional([now[:, i]], [after[:, i]])
-    return np.flatnonzero(is_possible) if (is_possible & is_moved).any() else np.zeros(0, np.int64)
+    is_possible = np.ones(d, np.bool_) if before is None else before.is_possible.copy()
+    is_moved = np.zeros(d, np.bool_) if before is None else before.is_moved.copy()
+    now, after = observations[world.places], observations[world.next_places]
+    for i in np.flatnonzero(is_possible) if world.n else ():
+        is_possible[i] = is_functional([now[:, i], world.actions], [after[:, i]])
+        is_moved[i] |= not is_functional([now[:, i]], [after[:, i]])
+    return Entries(is_possible, is_moved)

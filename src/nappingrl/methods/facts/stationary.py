@@ -8,12 +8,11 @@ from numpy.typing import NDArray
 from nappingrl._build import kernel
 from nappingrl.methods.facts.ends import Stakes
 from nappingrl.methods.facts.meanings import Meanings
-from nappingrl.methods.facts.records import Facts, Places
+from nappingrl.methods.facts.records import Facts, Recorder
 
 GUESS_RISK = 0.03
 """How likely what an action did in the original world is believed not to hold."""
 N_SWEEPS = 500
-_OUTCOME = ("next_places", "rewards", "terminated")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +49,11 @@ class _Outcomes:
 class StationaryWorld:
     """Values of all actions in all places met so far."""
 
-    def __init__(self, places: Places, original: Facts, now: Facts, stakes: Stakes, n_actions: int) -> None:
-        self._places = places
-        before, after = _moves(original), _moves(now)
-        self.meanings = Meanings(after, before, n_actions)
-        self.is_relabelled = self._is_relabelled(original, now, n_actions)
+    def __init__(self, before: Recorder, after: Recorder, stakes: Stakes, n_actions: int) -> None:
+        self._places = places = after.places
+        original, now = before.facts(), after.facts()
+        self.meanings = Meanings(after.moves, before.moves, n_actions)
+        self.is_relabelled = self._is_relabelled(before, after)
         """Whether everything so far happened as in the original world, with other numbers of actions."""
         self._ends_badly = np.zeros((len(places), n_actions), np.bool_)
         is_bad = now.terminated & ~stakes.is_good(now.rewards)
@@ -77,17 +76,17 @@ class StationaryWorld:
             stakes.worst, self.values, N_SWEEPS,
         )  # fmt: skip
 
-    def _is_relabelled(self, original: Facts, now: Facts, n_actions: int) -> bool:
+    def _is_relabelled(self, original: Recorder, now: Recorder) -> bool:
         """Whether each outcome, with its reward, is known from the action that its action is taken for."""
         if not self.meanings.is_possible.any(axis=1).all():
             return False
-        meant = self.meanings.acts_as[now.actions]
-        pairs = np.concatenate([original.places * n_actions + original.actions, now.places * n_actions + meant])
-        outcomes = [np.concatenate([getattr(world, name) for world in (original, now)]) for name in _OUTCOME]
-        _, steps = np.unique(np.stack([pairs, *outcomes], axis=1, dtype=np.float64), axis=0, return_inverse=True)
-        is_compared = np.isin(pairs[original.n :], pairs[: original.n]) & (meant >= 0)
-        is_same = np.isin(steps[original.n :], steps[: original.n])
-        return bool(is_compared.any() and is_same[is_compared].all())
+        meant = self.meanings.acts_as.tolist()
+        compared = [
+            (found, before)
+            for (place, action), found in now.outcomes.items()
+            if (before := original.outcomes.get((place, meant[action])))
+        ]
+        return bool(compared) and all(found <= before for found, before in compared)
 
     def _may_mean(self, action: int) -> NDArray[np.bool_]:
         """(n_actions,) the original actions whose outcomes this one may have."""
@@ -105,17 +104,6 @@ class StationaryWorld:
         """What each action is worth here; None: this place is new."""
         place = self._places.find(observation)
         return self.values[place] if 0 <= place < len(self.values) else None
-
-
-def _moves(facts: Facts) -> dict[tuple[int, int], int]:
-    """Where each action led, without those whose outcome differed."""
-    columns = facts.places, facts.actions, facts.next_places
-    found: dict[tuple[int, int], int] = {}
-    mixed = set()
-    for place, action, end in zip(*(column.tolist() for column in columns), strict=True):
-        if found.setdefault((place, action), end) != end:
-            mixed.add((place, action))
-    return {pair: end for pair, end in found.items() if pair not in mixed}
 
 
 @kernel()

@@ -10,7 +10,7 @@ from nappingrl.methods.agent_returns import AgentReturns
 from nappingrl.methods.base import Forecast
 from nappingrl.methods.contexts import MAX_CONTEXTS
 from nappingrl.methods.facts.ends import stakes
-from nappingrl.methods.facts.entries import contradicted_share, controlled_entries
+from nappingrl.methods.facts.entries import Entries, judge_entries
 from nappingrl.methods.facts.records import MAX_FACTS, Facts, Places, Recorder
 from nappingrl.methods.facts.stationary import StationaryWorld
 from nappingrl.methods.facts.timed import TimedWorld
@@ -58,6 +58,8 @@ class FactsTrial:
         self.domain = domain
         self._places = Places(len(domain.observation_low))
         self.original = Recorder(self._places)
+        self._entries: Entries | None = None
+        """What the original world says about entries; None: it was not asked."""
         self._contexts: dict[int, Recorder] = {}
         self.context = 0
         self.world: StationaryWorld | TimedWorld | None = None
@@ -87,7 +89,7 @@ class FactsTrial:
 
         Not as many as episodes have now: who waits for something better must not plan to wait ever longer.
         """
-        return self.domain.horizon or 2 * (max((step[0] for step in self.original.steps), default=0) + 1)
+        return self.domain.horizon or 2 * (max(self.original.last_time, 0) + 1)
 
     def enter(self, context: int, before: Transitions) -> None:
         """The detector believes in another context."""
@@ -106,7 +108,7 @@ class FactsTrial:
 
     def _read_original(self, before: Transitions) -> None:
         """Take the steps before the change as facts."""
-        time = 0
+        time, self._entries = 0, None
         for m in range(before.n):
             time = 0 if not m or before.episodes[m] != before.episodes[m - 1] else time + 1
             state, next_state = before.states[m].astype(np.float32), before.next_states[m].astype(np.float32)
@@ -138,7 +140,7 @@ class FactsTrial:
             return True
         self.why_not = f"observations hardly ever repeat: {self._n_met} of {self._n_steps} were met before"
         self._places, self._contexts, self.world = Places(len(self.domain.observation_low)), {}, None
-        self.original, self._visited = Recorder(self._places), set()
+        self.original, self._entries, self._visited = Recorder(self._places), None, set()
         return False
 
     def learn(
@@ -162,11 +164,11 @@ class FactsTrial:
         if not original.n and not now.n:
             return
         what = stakes(original, now, self.horizon)
-        contradicted = max(contradicted_share(original), contradicted_share(now))
+        contradicted = max(self.original.contradicted_share, self.now.contradicted_share)
         observations = self._places.observations
-        entries = controlled_entries(observations, (original, now)) if contradicted else np.zeros(0, np.int64)
+        entries = self._controlled_entries(original, now) if contradicted else np.zeros(0, np.int64)
         if not len(entries) and contradicted <= MAX_CONTRADICTED:
-            self.world = StationaryWorld(self._places, original, now, what, spec.n_actions)
+            self.world = StationaryWorld(self.original, self.now, what, spec.n_actions)
             return
         if not len(entries):
             self.why_not = "outcomes do not repeat, and no observation follows from itself and the action"
@@ -174,6 +176,13 @@ class FactsTrial:
             return
         bounds = np.asarray(spec.observation_low, np.float64), np.asarray(spec.observation_high, np.float64)
         self.world = TimedWorld(observations, entries, original, now, what, spec.n_actions, self.horizon, bounds)
+
+    def _controlled_entries(self, original: Facts, now: Facts) -> NDArray[np.int64]:
+        """The entries that the actions control in both worlds."""
+        observations = self._places.observations
+        if self._entries is None:
+            self._entries = judge_entries(observations, original)
+        return judge_entries(observations, now, self._entries).controlled
 
     def act(self, time: int, observation: NDArray[np.float32], wanted: int) -> int:
         """The action that is worth most; of equals the one that acts as the agent wants.
@@ -231,7 +240,7 @@ class FactsTrial:
     def restore(self, state: TrialState) -> None:
         """Continue from this state."""
         self._places = Places(len(self.domain.observation_low), state.observations)
-        self.original = Recorder(self._places)
+        self.original, self._entries = Recorder(self._places), None
         self.original.restore(state.original)
         self._contexts = {context: Recorder(self._places) for context in state.contexts}
         for context, facts in state.contexts.items():

@@ -1,6 +1,6 @@
 """The claims: judged on runs whose returns are written down here."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from nappingrl.report.runs import Run
 from nappingrl.reproduction.claims import CLAIMS
 from nappingrl.reproduction.columns import BEYOND, COLUMNS, OURS, PRINTED
 from nappingrl.reproduction.judging import FAILS, HOLDS, NOT_JUDGED, UNDECIDED, Claim, Finding, judge
-from nappingrl.reproduction.outputs import claims_markdown
+from nappingrl.reproduction.outputs import claims_markdown, describe_verdict
 from report.rows import make_run, steps
 
 POST = 40
@@ -106,6 +106,19 @@ def test_an_undecided_claim_says_how_many_trials_would_decide_it() -> None:
     factor = (half / (22.5 - 19.9)) ** 2
     assert found.trials_needed == pytest.approx(4 * factor, abs=1)
     assert found.cpu_hours == pytest.approx(factor * 2 / 60, rel=1e-3)
+
+
+def test_an_estimate_on_its_bound_is_decided_by_no_number_of_trials() -> None:
+    """Gains of mean 19.9, but for rounding, against a limit of 19.9."""
+    gains = [4.9, 14.9, 24.9, 34.9 + 1e-9]
+    runs = [
+        make_run("cartpole", agent, "frozen", [steps((20, 5), (20 + gain, 35)) for gain in gains], pre=0)
+        for agent in AGENTS
+    ]
+    (claim,) = [claim for claim in CLAIMS if claim.text == "frozen agents show no adaptation"]
+    ((_, found),) = judge([claim], runs, lambda run: 60.0)
+    assert (found.status, found.trials_needed, found.cpu_hours) == (UNDECIDED, None, None)
+    assert "no number of trials would decide it" in describe_verdict(asdict(found))
 
 
 def test_one_part_outside_its_range_is_enough_to_refute_a_claim() -> None:

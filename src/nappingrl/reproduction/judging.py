@@ -30,6 +30,8 @@ from nappingrl.types import Flags, Floats
 HOLDS, FAILS, UNDECIDED, NOT_JUDGED = "holds", "does not hold", "undecided", "not judged"
 MIN_EQUAL = 20
 """Trials from which on equal values decide: an interval of no width says nothing of values not yet drawn."""
+MAX_FACTOR = 1e6
+"""Times as many trials as there are, beyond which an estimate lies on the bound of its range: none would decide."""
 Window = tuple[float, float]
 """First and last episode, both included."""
 BEFORE: Window = (-inf, -1)
@@ -268,7 +270,7 @@ def _judge(claim: Claim, evidence: Evidence, cpu_seconds: Callable[[Run], float 
         status, "; ".join(map(str, parts)), evidence.column, _setting(evidence), min(part.n for part in parts)
     )
     factor = _factor(parts)
-    if status != UNDECIDED or not math.isfinite(factor):
+    if status != UNDECIDED or factor > MAX_FACTOR:
         return finding
     runs = list(evidence.used.values())
     needed = math.ceil(factor * min(run.n_trials for run in runs))  # those with the fewest set the width

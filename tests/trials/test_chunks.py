@@ -32,6 +32,15 @@ def test_long_runs_of_costly_methods_have_large_chunks(trials: int, size: int) -
     assert chunk_size(RunSpec("mountaincar", "agent", "auto", trials=trials)) == size
 
 
+@pytest.mark.parametrize(
+    ("domain", "method", "size"),
+    [("cartpole", "auto", 6), ("mountaincar", "online", 6), ("crossroad", "online", 32), ("cartpole", "napping", 128)],
+)
+def test_a_few_long_trials_keep_several_workers_busy(domain: str, method: str, size: int) -> None:
+    assert chunk_size(RunSpec(domain, "agent", method, trials=63)) == size
+    assert chunk_size(RunSpec(domain, "agent", method, trials=64)) == max(size, 32)
+
+
 def test_a_run_of_too_many_parts_is_refused() -> None:
     with pytest.raises(BadSpecError, match="at most 100000 are stored"):
         n_chunks(RunSpec("cartpole", "ppo", "online", trials=20_000_000))

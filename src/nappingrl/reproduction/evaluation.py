@@ -36,7 +36,7 @@ class PaperSetup:
     """How the paper evaluates a domain."""
 
     quick: int = 8
-    """Trials per agent, method and novelty at scale "quick"; costly methods have half."""
+    """Trials per agent, method and novelty at scale "quick"; costly methods have a third."""
     full: int = 100
     """The same at scale "full": what the paper ran."""
     learners: int = 100
@@ -53,7 +53,7 @@ class PaperSetup:
         if method is None or method.cost < COSTLY:
             return self.quick if scale == "quick" else self.full
         if scale == "quick":
-            return -(-self.quick // 2)
+            return -(-self.quick // 3)
         return min(self.learners if method.role == "baseline" else self.planned, self.full)
 
 

@@ -6,6 +6,7 @@ that the hundred trials of a costly method keep several workers busy. Rows do no
 
 from nappingrl.errors import BadSpecError
 from nappingrl.registry import domains, methods
+from nappingrl.trials.estimates import episode_microseconds
 from nappingrl.trials.limits import MAX_PARTS
 from nappingrl.trials.spec import RunSpec
 
@@ -19,6 +20,9 @@ COSTLY, OF_COSTLY = 15.0, 32
 """Methods from this cost on (CPU microseconds per step, as the registry lists it) have chunks of this size..."""
 MANY = 8 * CHUNK
 """... in runs with fewer trials than this; in longer ones, several workers are busy anyway."""
+FEW, OF_FEW, LONG = 64, 6, 3000.0
+"""Runs with fewer trials than this have chunks of this size, where an episode takes this long (CPU microseconds): in a
+single chunk, one worker would do all."""
 
 
 def chunk_size(spec: RunSpec) -> int:
@@ -29,6 +33,8 @@ def chunk_size(spec: RunSpec) -> int:
         return IN_DOMAIN[spec.domain]
     method = methods.entry(spec.method)
     cost = method.cost_in.get(spec.domain, method.cost)
+    if spec.n_trials < FEW and (episode_microseconds(spec) or 0.0) >= LONG:
+        return OF_FEW
     return OF_COSTLY if cost >= COSTLY and spec.n_trials < MANY else CHUNK
 
 

@@ -40,7 +40,10 @@ def test_a_detector_is_named_where_it_is_not_a_matter_of_the_method(runs: Runs) 
     assert [look.variant for look in looks([frozen, auto])] == ["Frozen", "Auto"]
     told = with_spec(napping, detector="given")
     assert [look.variant for look in looks([napping, told])] == ["NAPPING (rolling-mean)", "NAPPING (given)"]
-    assert [look.variant for look in looks([auto, told])] == ["Auto (auto)", "NAPPING (given)"]
+    assert [look.variant for look in looks([auto, told])] == ["Auto (detector auto)", "NAPPING (given)"]
+    given = with_spec(frozen, detector="given")
+    assert [look.variant for look in looks([given, told, auto])] == ["Frozen", "NAPPING", "Auto (detector auto)"]
+    assert [look.variant for look in looks([frozen, told, auto])] == ["Frozen", "NAPPING (given)", "Auto"]
 
 
 def test_every_method_has_its_own_look() -> None:

@@ -164,9 +164,10 @@ def test_heat_map_names_the_rate_of_each_cell() -> None:
 
 def test_bars_are_sorted_by_the_end() -> None:
     (axes,) = FIGURES["angrybirds-agents"].plot([birds("naive", "frozen", (0, 0, 0, 0)), birds()]).axes
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["DQN\nNAPPING", "Naive"]
-    heights = [[bar.get_height() for bar in group] for group in axes.containers]
-    assert heights == [[1.0, 1.0], [0.0, 0.0], [23 / 40, 0.0]]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["DQN NAPPING", "Naive"]
+    assert axes.yaxis_inverted()
+    lengths = [[bar.get_width() for bar in group] for group in axes.containers]
+    assert lengths == [[1.0, 1.0], [0.0, 0.0], [23 / 40, 0.0]]
 
 
 def test_report_of_passes_shows_rates(

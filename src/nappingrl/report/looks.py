@@ -121,7 +121,8 @@ def _shown(agent: str) -> str:
 def _condition(key: str, spec: Mapping[str, Any]) -> str:
     if key == "guard":
         return "guarded" if spec.get("guard") else "unguarded"
-    return f"{key} {spec[key]}" if key in ("seed", "strength", "protocol") else str(spec[key])
+    is_explained = key in ("seed", "strength", "protocol") or (key == "detector" and spec[key] == spec["method"])
+    return f"{key} {spec[key]}" if is_explained else str(spec[key])
 
 
 def _differences(manifest: Manifest, manifests: list[Manifest]) -> str:
@@ -133,8 +134,7 @@ def _differences(manifest: Manifest, manifests: list[Manifest]) -> str:
         for key in ("novelty", "seed", "strength", "protocol", "guard")
         if any(m.spec.get(key) != spec.get(key) for m in manifests)
     ]
-    told = {m.spec["detector"] == "given" for m in manifests}  # methods have different detectors by default
-    if len(told) > 1 or any(other["detector"] != spec["detector"] for other in same):
+    if _is_told_otherwise(manifest, manifests) or any(other["detector"] != spec["detector"] for other in same):
         conditions.append("detector")
     if any(other.get("score") != spec.get("score") for other in same):
         conditions.append("score")
@@ -142,6 +142,16 @@ def _differences(manifest: Manifest, manifests: list[Manifest]) -> str:
     same_agent = [other for other in same if other["agent"] == spec["agent"]]
     options = differing_options(spec, same) + differing_options(spec, same_agent, "domain_options")
     return ", ".join(words + options)
+
+
+def _is_told_otherwise(manifest: Manifest, manifests: list[Manifest]) -> bool:
+    """Whether the run is told of the novelty and most are not, or the other way round.
+
+    Which detector it has says little otherwise: methods have different ones by default.
+    """
+    told = [m.spec["detector"] == "given" for m in manifests]
+    alike = told.count(manifest.spec["detector"] == "given")
+    return alike < len(told) and 2 * alike <= len(told)
 
 
 def _give_dashes(variants: list[tuple[str, str]]) -> dict[tuple[str, str], Any]:

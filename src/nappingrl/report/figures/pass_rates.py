@@ -14,6 +14,7 @@ from nappingrl.report.figures.style import (
     add_legend,
     count_words,
     episodes_by_trial,
+    has_band,
     legend_entries,
     mark_novelty,
     new_canvas,
@@ -35,6 +36,8 @@ BLOCK = 5
 FIRST_BLOCK = -10
 MOST_BANDS = 4
 """With more runs than this only methods have a band, not baselines or controls."""
+MOST_BESIDE = 8
+"""Entries of a legend that fit into an empty panel."""
 _BARS = {BEFORE: ("#bbbbbb", ""), AFTER: ("#d55e00", "////"), END: ("#0072b2", "")}
 _LIMITS = (-0.04, 1.04)
 
@@ -42,7 +45,7 @@ _LIMITS = (-0.04, 1.04)
 def plot_rates(runs: Sequence[Run]) -> "Canvas":
     """Pass rate per episode with Wilson's intervals: agents with a network on the left, scripted ones on the right.
 
-    The methods are drawn thinly among the scripted agents too, to compare them.
+    Of the former, methods have a band. They are drawn among the scripted agents too, to compare them.
     """
     shown = looks(runs)
     trained = [i for i, run in enumerate(runs) if scripted_entry(run.manifest) is None]
@@ -53,7 +56,8 @@ def plot_rates(runs: Sequence[Run]) -> "Canvas":
     panels = canvas.subplots(1, len(groups), sharey=True, squeeze=False).ravel()
     for axes, (title, members) in zip(panels, groups.items(), strict=True):
         for place, i in enumerate(members):
-            _plot_rate(axes, runs[i], shown[i], place)
+            is_banded = members is scripted or has_band(runs[i], shown[i], len(members))
+            _plot_rate(axes, runs[i], shown[i], place, is_banded)
         if members is scripted:
             for i in trained:
                 if shown[i].role == "method":
@@ -67,16 +71,15 @@ def plot_rates(runs: Sequence[Run]) -> "Canvas":
     return canvas
 
 
-def _plot_rate(axes: "Axes", run: Run, look: Look, place: int | None) -> None:
-    """A line with its band; without a place among the others: thin and without a band."""
+def _plot_rate(axes: "Axes", run: Run, look: Look, place: int | None, is_banded: bool = False) -> None:
+    """A line; without a place among the others: without markers."""
     episodes, passed = episodes_by_trial(run.rows, "return")
     seen = episodes >= FIRST_EPISODE
     band = over_trials(passed[:, seen], "rate")
     if place is None:
-        unknown = np.full(band.centre.shape, np.nan)
-        plot_interval(axes, episodes[seen], Band(band.centre, unknown, unknown), replace(look, marker=""))
+        plot_interval(axes, episodes[seen], band, replace(look, marker=""), is_banded=is_banded)
     else:
-        plot_interval(axes, episodes[seen], band, look, some_episodes(episodes[seen], place))
+        plot_interval(axes, episodes[seen], band, look, some_episodes(episodes[seen], place), is_banded)
 
 
 def plot_blocks(runs: Sequence[Run]) -> "Canvas":
@@ -93,7 +96,7 @@ def plot_blocks(runs: Sequence[Run]) -> "Canvas":
             if name in run.novelties:
                 here = run.where(name)
                 counts.append(here.n_trials)
-                _plot_block(axes, here.rows, look, has_band=len(runs) <= MOST_BANDS or look.role == "method")
+                _plot_block(axes, here.rows, look, is_banded=len(runs) <= MOST_BANDS or look.role == "method")
         axes.axvline(-0.5, color="#444444", linewidth=0.9)
         axes.set(title=name, ylim=_LIMITS)
     for i, axes in enumerate(panels[: len(names)]):
@@ -106,17 +109,17 @@ def plot_blocks(runs: Sequence[Run]) -> "Canvas":
     canvas.supylabel(
         f"{BLOCK} episodes: {name_interval('rate', min(counts))}{few} over {count_words(counts)}", fontsize=8
     )  # fmt: skip
-    if n_free:
-        panels[-1].legend(*legend_entries(panels[: len(names)]), loc="center")
+    entries = legend_entries(panels[: len(names)])
+    if n_free and len(entries[0]) <= MOST_BESIDE:
+        panels[-1].legend(*entries, loc="center")
     else:
         add_legend(canvas, panels)
     return canvas
 
 
-def _plot_block(axes: "Axes", rows: pl.DataFrame, look: Look, has_band: bool) -> None:
+def _plot_block(axes: "Axes", rows: pl.DataFrame, look: Look, is_banded: bool) -> None:
     centres, band = in_blocks(rows)
-    unknown = np.full(band.centre.shape, np.nan)
-    plot_interval(axes, centres, band if has_band else Band(band.centre, unknown, unknown), look)
+    plot_interval(axes, centres, band, look, is_banded=is_banded)
 
 
 def in_blocks(rows: pl.DataFrame) -> tuple[NDArray[np.float64], Band]:
@@ -137,23 +140,24 @@ def in_blocks(rows: pl.DataFrame) -> tuple[NDArray[np.float64], Band]:
 def plot_agents(runs: Sequence[Run]) -> "Canvas":
     """Three bars per run: before the novelty, right after it, at the end; the best at the end first."""
     rates = sorted(measure_rates(runs), key=lambda run: -_overall(run)[END].value)
-    canvas = new_canvas(TWO_COLUMNS, 3.2)
+    canvas = new_canvas(TWO_COLUMNS, 0.9 + 0.36 * len(rates))
     axes = canvas.add_subplot()
     for k, window in enumerate(WINDOWS):
         here = [(i, _overall(run)[window]) for i, run in enumerate(rates) if window in _overall(run)]
         colour, hatch = _BARS[window]
-        x = np.array([i for i, _ in here]) + 0.27 * (k - 1)
-        axes.bar(
-            x, [rate.value for _, rate in here], 0.26, color=colour, hatch=hatch, edgecolor="#333333", linewidth=0.5,
+        y = np.array([i for i, _ in here]) + 0.27 * (k - 1)
+        axes.barh(
+            y, [rate.value for _, rate in here], 0.26, color=colour, hatch=hatch, edgecolor="#333333", linewidth=0.5,
             label=_window_words(window),
         )  # fmt: skip
-        for at, (_, rate) in zip(x, here, strict=True):
+        for at, (_, rate) in zip(y, here, strict=True):
             if (ends := _ends(rate)) is not None:
-                axes.vlines(at, *ends, color="black", linewidth=0.9)
-    axes.set_xticks(range(len(rates)), [_two_lines(run.run) for run in rates])
-    axes.grid(visible=False, axis="x")
+                axes.hlines(at, *ends, color="black", linewidth=0.9)
+    axes.set_yticks(range(len(rates)), [run.run for run in rates])
+    axes.grid(visible=False, axis="y")
+    axes.invert_yaxis()
     counts = [_overall(run)[END].trials for run in rates]
-    axes.set(ylim=(0, 1.04), ylabel=f"{name_interval('rate', min(counts))}\nover {count_words(counts)}")
+    axes.set(xlim=(0, 1.04), xlabel=f"{name_interval('rate', min(counts))} over {count_words(counts)}")
     add_legend(canvas, [axes])
     return canvas
 
@@ -212,10 +216,6 @@ def _ends(rate: Rate) -> tuple[float, float] | None:
 def _window_words(window: str) -> str:
     words = {BEFORE: "before the novelty", AFTER: "the first three episodes after it", END: "the last ten episodes"}
     return words[window]
-
-
-def _two_lines(name: str) -> str:
-    return name.replace(" ", "\n", 1)
 
 
 def _narrow(name: str) -> str:

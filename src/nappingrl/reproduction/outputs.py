@@ -16,7 +16,6 @@ from nappingrl.report.figures.groups import MAX_COLUMNS
 from nappingrl.report.figures.values import drawn_parameters
 from nappingrl.report.looks import domain_title
 from nappingrl.report.page import write_report
-from nappingrl.report.page.rules import why_no_rules
 from nappingrl.report.pass_rates import has_rates, measure_gains, measure_rates, rates_json, rates_markdown
 from nappingrl.report.runs import Run
 from nappingrl.reproduction import claims
@@ -38,7 +37,7 @@ def write_outputs(runs: Sequence[Run], out: Path, command_for: CommandFor | None
 
 
 def draw_figures(runs: Sequence[Run], out: Path) -> list[Path]:
-    """Draw every figure that the runs allow, as <domain>-<figure>.png."""
+    """Draw every figure that the runs allow, as <domain>-<figure>.png; a map of the regions for each agent."""
     make_folder(out)
     files = [figures.draw_domains(out / "domains.png")]
     files += [figures.draw_figure(name, [], out / f"{name}.png") for name in ("architecture", "method")]
@@ -48,11 +47,9 @@ def draw_figures(runs: Sequence[Run], out: Path) -> list[Path]:
             if chosen:
                 path = out / f"{domain}-{name.removeprefix(f'{domain}-')}.png"
                 files.append(figures.draw_figure(name, chosen, path, statistic))
-    for run in filter(_has_regions, runs):
-        if run.path is None or why_no_rules(run.method):
-            continue
-        again = run.replay(first_with_regions(run.rows))
-        if len(again.table.get("site", ())):  # `auto` shows the candidate in force, which may have no principles
+    for run in runs:
+        if run.path is not None and _has_regions(run) and OURS in columns_of(run.spec):
+            again = run.replay(first_with_regions(run.rows))
             files.append(draw_replayed_map(run.manifest, again, out / f"{run.path.name}-embedding-map.png"))
     return files
 

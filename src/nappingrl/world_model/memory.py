@@ -46,7 +46,8 @@ class TransitionMemory:
         dim, size = len(domain.observation_low), self.encoding.size
         self._before = TransitionBuffer(n, dim, size, max_before)
         self._current = TransitionBuffer(n, dim, size, MAX_CURRENT)
-        self._references: dict[int, Reference | None] = {}
+        self._references: dict[int, Reference | str] = {}
+        """Or why there is none."""
         self._stack = ReferenceStack(n)
         self._is_stacked, self._has_flags = np.zeros((2, n), np.bool_)
         """Where the reference is known to the stack, and where it has observations with few values."""
@@ -160,10 +161,11 @@ class TransitionMemory:
             return None
         if row not in self._references:
             before = self.before(row)
-            is_possible = not Reference.why_not(before, self.encoding)
+            why_not = Reference.why_not(before, self.encoding)
             with _threadpools().limit(limits=1, user_api="blas"):  # small matrices: threads only wait
-                self._references[row] = Reference(before, self.encoding, bounds(self.domain)) if is_possible else None
-        return self._references[row]
+                self._references[row] = why_not or Reference(before, self.encoding, bounds(self.domain))
+        reference = self._references[row]
+        return None if isinstance(reference, str) else reference
 
     def judge(self, rows: Rows, steps: Transitions) -> tuple[NDArray[np.float64], Rows, Flags]:
         """(m, d) residuals of a step of each row in usual ones, its mode (-1: not judged), and if it is the main."""
@@ -204,7 +206,9 @@ class TransitionMemory:
         """Why there is no reference, in words; empty: there is one."""
         if not self._is_sealed[row]:
             return f"the world before the change is still being recorded: {self._before.count[row]} steps so far"
-        return "" if self.reference(row) is not None else Reference.why_not(self.before(row), self.encoding)
+        self.reference(row)
+        reference = self._references[row]
+        return reference if isinstance(reference, str) else ""
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything stored, as named arrays; the reference follows from them."""

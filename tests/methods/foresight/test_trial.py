@@ -99,6 +99,18 @@ def test_it_plans_no_more_where_nothing_is_to_be_gained(push: float, is_enough: 
     assert trial.end_episode(NOW + 1, expected - 9.0, is_mixed=False), "a surprise"
 
 
+@pytest.mark.parametrize("is_mixed", [True, False])
+def test_episodes_of_others_cause_fewer_plans_while_no_policy_is_known(is_mixed: bool) -> None:
+    """All these returns are surprising; those of others say nothing of the agent's own policy."""
+    trial = make_trial(n_planning_episodes=2)
+    enter(trial, 1)
+    assert trial.planner is not None
+    assert trial.policy is None
+    trial.planner.frozen.expected = 100.0
+    plans = [number for number in range(1, 13) if trial.end_episode(NOW + number, -100.0, is_mixed)]
+    assert plans == ([1, 2, 3, 4, 6, 10] if is_mixed else list(range(1, 13)))
+
+
 def test_only_the_latest_returns_count() -> None:
     trial = make_trial(max_returns=3)
     for episode in range(0, 900, 3):  # the others were discarded

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -100,16 +101,16 @@ class Auto(Method):
             self._arbiters[row] = {}
         self._begin_episode(rows)
 
-    def _begin_episode(self, rows: Rows) -> None:
-        """Decide who plays the next episode of each row."""
+    def _begin_episode(self, rows: Rows, offers: Mapping[int, list[Offer]] = MappingProxyType({})) -> None:
+        """Decide who plays the next episode of each row; `offers`: by row, where they are known."""
         e = self._episodes
         e.total[rows], e.lowest[rows], e.floor[rows], e.is_stopped[rows] = 0.0, 0.0, -np.inf, False
         e.player[rows] = e.credited[rows] = AGENT
         for row in rows[self._context[rows] > 0].tolist():
-            self._choose(row)
+            self._choose(row, offers[row] if row in offers else self._offers(row))
 
-    def _choose(self, row: int) -> None:
-        e, offers, arbiter = self._episodes, self._offers(row), self._arbiter(row)
+    def _choose(self, row: int, offers: list[Offer]) -> None:
+        e, arbiter = self._episodes, self._arbiter(row)
         if self._default and arbiter.may_try_out(offers) and self._methods[self._default - 1].try_out(row):
             e.player[row], e.credited[row] = self._default, MIXED
             return
@@ -223,11 +224,13 @@ class Auto(Method):
         for method in self._methods:
             method.end_episode(rows)
         e = self._episodes
+        offers: dict[int, list[Offer]] = {}
         for row in rows[(self._context[rows] > 0) & (e.credited[rows] != MIXED)].tolist():
             for player, method in zip(self._arbiter(row).players[1:], self._methods, strict=True):
                 player.follow(method.signature(row) if method.is_certain(np.array([row]))[0] else "")
-            self._arbiter(row).judge(int(e.credited[row]), float(e.total[row]), float(e.lowest[row]), self._offers(row))
-        self._begin_episode(rows)
+            offers[row] = self._offers(row)
+            self._arbiter(row).judge(int(e.credited[row]), float(e.total[row]), float(e.lowest[row]), offers[row])
+        self._begin_episode(rows, offers)
 
     @override
     def discard_episode(self, rows: Rows) -> None:

@@ -221,11 +221,14 @@ class ForesightTrial:
         if not is_mixed and planner.exploring is None:
             planner.judge(planner.current, total)
         self._n_episodes += 1
+        n_later = self._n_episodes - self.config.n_planning_episodes
+        if n_later <= 0 and not planner.is_content:
+            return True
+        if is_mixed and self.policy is None and n_later > 0 and n_later & (n_later - 1):
+            return False  # others act, no policy is known: surprise counts in the 1st, 2nd, 4th, 8th, ... later episode
         scale = float(np.abs(planner.baseline.transitions.rewards).mean()) * (self.domain.horizon or 200)
         slack = self.config.surprise_slack * scale + self.config.surprise * abs(expected)
-        is_surprising = planner.exploring is not None or abs(total - expected) > slack
-        is_early = self._n_episodes <= self.config.n_planning_episodes
-        return is_surprising or (is_early and not planner.is_content)
+        return planner.exploring is not None or abs(total - expected) > slack
 
     def state(self) -> TrialState:
         """Everything that was learned."""

@@ -11,13 +11,15 @@ from nappingrl.agents.base import Agent
 from nappingrl.methods.agent_returns import AgentReturns
 from nappingrl.methods.base import Forecast
 from nappingrl.methods.contexts import MAX_CONTEXTS
-from nappingrl.methods.recall.outcomes import CONFIG, Names, Outcomes, Recollection, prior_values, split_name
+from nappingrl.methods.recall.outcomes import CONFIG, N_PARTS, Names, Outcomes, Recollection, prior_values, split_name
 from nappingrl.snapshot import Expected, Sizes
 from nappingrl.types import DomainSpec, Floats
 
 Row = NDArray[np.floating[Any]]
 N_DESCRIBED = 5
 """Kinds of actions that a description names."""
+MAX_NAMED = CONFIG.n_starts + CONFIG.max_steps
+"""Observations whose actions are kept with their names: the starts of forecasts, and an episode."""
 
 
 @dataclass(slots=True)
@@ -55,6 +57,7 @@ class RecallTrial:
         self.agent, self.domain = agent, domain
         self.context = 0
         self._contexts: dict[int, Recollection] = {}
+        self._named: dict[bytes, tuple[NDArray[np.int64], Names]] = {}
         self._returns = AgentReturns()
         self._n_usual, self._usual, self._low = 0, 0.0, 0.0
         self.discard_episode()
@@ -108,14 +111,25 @@ class RecallTrial:
         wanted: int,
     ) -> tuple[NDArray[np.int64], Floats]:  # fmt: skip
         """The valid actions, and what each should return."""
-        mask = self.domain.action_mask
-        valid = np.arange(self.domain.n_actions) if mask is None else np.flatnonzero(mask(observation[None])[0])
+        valid, names = self._valid(observation)
         if not len(valid):
             valid = np.array([wanted])
-        names: Names = np.array([split_name(self._name(observation, action)) for action in valid.tolist()])
+            names = split_name(self._name(observation, wanted))[None]
         low = min(self._low, self._usual - abs(self._usual))  # all returns so far may have been the same
         prior = prior_values(preferences[valid], low, self._usual)
         return valid, self._contexts[self.context].values(model_state, names, prior)
+
+    def _valid(self, observation: NDArray[np.float32]) -> tuple[NDArray[np.int64], Names]:
+        """The valid actions and their names; kept for a while, because each forecast asks about the same starts."""
+        key = observation.tobytes()
+        if key not in self._named:
+            mask = self.domain.action_mask
+            valid = np.arange(self.domain.n_actions) if mask is None else np.flatnonzero(mask(observation[None])[0])
+            names = [split_name(self._name(observation, action)) for action in valid.tolist()]
+            self._named[key] = valid, np.array(names, np.uint32).reshape(-1, N_PARTS)
+            for old in list(self._named)[:-MAX_NAMED]:
+                del self._named[old]
+        return self._named[key]
 
     # ------------------------------------------------------------------------------------------------- learning
 

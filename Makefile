@@ -63,6 +63,10 @@ bench: $(READY)
 
 docs: $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
+	@for domain in cartpole mountaincar crossroad angrybirds; do \
+	  echo "writing the report page of $$domain ..."; \
+	  $(BIN)/napping report docs/paper/$$domain.parquet --out docs/paper/$$domain > /dev/null || exit 1; \
+	done
 	$(BIN)/zensical build --clean
 
 clean:

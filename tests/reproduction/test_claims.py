@@ -150,6 +150,15 @@ def test_two_runs_of_the_same_kind_are_refused() -> None:
         judge(CLAIMS, [run, run])
 
 
+def test_the_larger_of_two_runs_with_the_same_settings_is_judged() -> None:
+    few, many = [[flat("cartpole", agent, "frozen", *spread(25, n=n)) for agent in AGENTS] for n in (3, 30)]
+    for runs in (few + many, many + few):
+        assert finding("frozen agents show no adaptation", *runs).n == 30
+    other = [flat("cartpole", agent, "frozen", *spread(25, n=40), seed=1) for agent in AGENTS]
+    with pytest.raises(BadRunError, match="more than one run of 'cartpole zoo-ppo frozen'"):
+        judge(CLAIMS, few + other)
+
+
 @pytest.mark.parametrize(("at", "expected"), [(9, HOLDS), (10, FAILS)])
 def test_fast_ppo(at: int, expected: str) -> None:
     run = make_run("cartpole", "zoo-ppo", "napping", [steps((20, at), (200, POST - at))] * 20, pre=0)

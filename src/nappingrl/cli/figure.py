@@ -8,7 +8,8 @@ from tyro.conf import Positional
 from nappingrl.cli.console import print_note, warn_incomplete
 from nappingrl.errors import BadSpecError, check_name
 from nappingrl.report import figures
-from nappingrl.report.runs import read_run, read_runs
+from nappingrl.report.runs import read_run
+from nappingrl.reproduction.published import read_named
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,7 @@ class Figure:
     """Draw a figure from run folders.
 
     Example: napping figure overall runs/a runs/b --out overall.png
+    Example: napping figure mountaincar-map docs/paper/mountaincar.parquet/mountaincar-dqn-frozen
     """
 
     name: Positional[str]
@@ -26,7 +28,7 @@ class Figure:
     One run and --trial: embedding-map.
     No runs: domains, architecture, method."""
     runs: Positional[tuple[Path, ...]] = ()
-    """Folders of runs."""
+    """Folders of runs; or a published file (paper/rows/*.parquet), or FILE/RUN for one of its runs."""
     out: Path | None = None
     """File to write: .png, .pdf or .svg. Default: the figure's name with .png."""
     statistic: str = ""
@@ -49,7 +51,7 @@ class Figure:
         elif figure.needs == figures.PRINCIPLES:
             self._draw_map(path)
         else:
-            runs = read_runs(self.runs, self.partial)
+            runs = read_named(self.runs, self.partial)
             figures.draw_figure(self.name, runs, path, self.statistic)
             warn_incomplete(runs)
         print(f"{figure.title}: {path}")

@@ -11,13 +11,13 @@ from nappingrl.cli.claims import print_claims
 from nappingrl.cli.console import print_note, print_table, progress
 from nappingrl.cli.report import report_command
 from nappingrl.cli.run import command_for
-from nappingrl.errors import check_whole
+from nappingrl.errors import BadRunError, check_whole
 from nappingrl.files import remove_temporaries
 from nappingrl.files.lock import locked
 from nappingrl.report.runs import Run, read_run
 from nappingrl.reproduction.evaluation import Selection, Stage, estimate, plan_evaluation, run_stages
-from nappingrl.reproduction.outputs import write_claims, write_outputs, write_pass_rates, write_rows
-from nappingrl.reproduction.tables import markdown, results_markdown, times_table
+from nappingrl.reproduction.outputs import judge_claims, write_claims, write_outputs, write_pass_rates, write_rows
+from nappingrl.reproduction.tables import costs_markdown, markdown, results_markdown, times_table
 from nappingrl.reproduction.times import Times, read_times
 from nappingrl.trials.limits import MAX_SEED, MAX_WORKERS
 from nappingrl.trials.store import make_folder, write_output
@@ -100,11 +100,13 @@ class Paper:
         changed = [run for run in runs if run.domain in {stage.spec.domain for stage in todo}]
         files = [str(file) for file in write_outputs(changed, self.out, report_command)]
         files += [str(file) for file in write_rows(changed, self.out / "rows")]
-        judged = write_claims(runs, self.out)
+        judged = judge_claims(runs)
+        write_claims(judged, self.out)
         rates = write_pass_rates(runs, self.out)
         seconds, times = time.perf_counter() - started, read_times(self.out / "runs")
         timing = times_table(stages, estimate(stages, times, workers), times)
-        tables = {"results.md": results_markdown(runs), "times.md": "\n".join([*markdown(timing), ""])}
+        tables = {"results.md": results_markdown(runs), "costs.md": costs_markdown(runs)}
+        tables["times.md"] = "\n".join([*markdown(timing), ""])
         for name, text in tables.items():
             write_output(self.out / name, text.encode())
             files.append(str(self.out / name))
@@ -126,13 +128,19 @@ class Paper:
         """
         stages, _ = plan_evaluation(self.out, self.scale, self.seed)
         of_call = {run.path: run for run in runs}
-        found = [
-            of_call.get(stage.folder) or read_run(stage.folder)
-            for stage in stages
-            if stage.folder in of_call or stage.is_finished
-        ]
+        found = []
+        for stage in stages:
+            if stage.folder in of_call:
+                found.append(of_call[stage.folder])
+            elif stage.has_begun:
+                try:
+                    found.append(read_run(stage.folder))
+                except BadRunError as error:
+                    print_note(f"not in the tables: {str(error).removesuffix(', or take the rest with --partial')}")
         if len(found) > len(runs):
-            print_note(f"the tables include {len(found) - len(runs)} runs of earlier calls in {self.out}")
+            n_versions = len({run.manifest.source_sha256 for run in found})
+            versions = f"; they and those of this call are of {n_versions} versions of the source" * (n_versions > 1)
+            print_note(f"the tables include {len(found) - len(runs)} runs of earlier calls in {self.out}{versions}")
         return found, stages
 
 

@@ -25,9 +25,10 @@ from nappingrl.report.pass_rates import (
     rates_json,
     rates_table,
 )
-from nappingrl.report.runs import Run, read_runs
+from nappingrl.report.runs import Run
 from nappingrl.report.table import HEAD, Result, runs_table, summarise_runs
 from nappingrl.report.verdict import verdict
+from nappingrl.reproduction.published import read_named
 from nappingrl.trials.spec import RunSpec
 
 
@@ -36,10 +37,12 @@ class Report:
     """Compare runs in a table, a picture and an HTML page.
 
     Example: napping report runs/cartpole-ppo-frozen-1 runs/cartpole-ppo-napping-1 --out report
+    Example: napping report docs/paper/mountaincar.parquet --out report
     """
 
     runs: Positional[tuple[Path, ...]]
-    """Folders of runs, all of one domain."""
+    """Folders of runs, all of one domain; or a published file (paper/rows/*.parquet), or FILE/RUN for one of
+    its runs."""
     out: Path | None = None
     """Folder for curves.png and report.html. Default: the folder of the first run."""
     statistic: str = ""
@@ -58,7 +61,9 @@ class Report:
         """Write the picture and the page, print the table."""
         if not self.runs:
             raise BadSpecError("no run given; give the --out folder of at least one run")
-        runs = read_runs(self.runs, self.partial, self.env)
+        runs = read_named(self.runs, self.partial, self.env)
+        if self.out is None and runs[0].path is None:
+            raise BadSpecError(f"--out is missing: {self.runs[0]} is no folder of a run; give one for the page")
         out = self.out or self.runs[0]
         command = argv.rebuild(replace(self, json=False))
         page = write_report(
@@ -67,7 +72,7 @@ class Report:
         warn_incomplete(runs)
         results = summarise_runs(runs)
         if self.json:
-            by_run = {str(path): _plain(result) for path, result in zip(self.runs, results, strict=True)}
+            by_run = {str(run.path or run.label): _plain(result) for run, result in zip(runs, results, strict=True)}
             content: dict[str, Any] = {"runs": by_run, "picture": str(out / PICTURE), "page": str(page)}
             content["verdict"] = verdict(runs)
             if has_rates(runs):

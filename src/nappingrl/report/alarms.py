@@ -15,8 +15,10 @@ def alarm_numbers(rows: pl.DataFrame, novelty: str) -> dict[str, Any]:
     """Detection rate, delay and false alarms of the novelty's first time.
 
     A false alarm is one before the novelty, or any if nothing changes. The rate is over the other trials; the delay is
-    the median number of steps from the beginning of the first changed episode.
+    the median number of steps from the beginning of the first changed episode. All are None where the rows do not tell.
     """
+    if "detected" not in rows.columns:
+        return {"detection_rate": None, "detection_delay": None, "false_alarms": None}
     is_early = pl.lit(True) if novelty == "none" else _PRE
     by_trial = rows.group_by("trial").agg((pl.col("detected") & is_early).any().alias("false"))
     is_false = int(by_trial["false"].sum())

@@ -69,13 +69,17 @@ def compute_metrics(
     p = metrics.performance(returns, span)
     base, at_random, best = (_performance(other, run, span) for other in (baseline, random, oracle))
     is_failed, is_base_failed = metrics.failed(p, tau, 0.0), metrics.failed(base, tau, 0.0)
-    values = _detection(run.matrix("detected"), tau) | _reaction(p, base, tau, m)
+    values = _known(_detection(run.matrix("detected", False), tau), "detected" in run.rows.columns)
+    values |= _reaction(p, base, tau, m)
     values |= {
         "resilience_drop": ("lower", metrics.resilience_drop(base, tau)),
         "resilience_vs_random": ("higher", metrics.resilience_vs_random(base, at_random, tau)),
         "asymptotic_performance": ("higher", metrics.last_mean(p, tau, m)),
         "one_shot_performance": ("higher", metrics.one_shot_performance(p, tau)),
-        "adaptive_efficiency": ("lower", metrics.adaptive_efficiency(p, run.matrix("length"), tau, eps, m, smooth)),
+        "adaptive_efficiency": (
+            "lower",
+            metrics.adaptive_efficiency(p, run.matrix("length", np.nan), tau, eps, m, smooth),
+        ),
         "oracle_regret": ("lower", metrics.oracle_regret(p, best, tau)),
     }
     values |= _paper(run, is_failed, is_base_failed)
@@ -108,6 +112,13 @@ def _notes(run: Run, span: tuple[float, float], m: int, eps: float, smooth: int)
     if n_cropped := len(run.rows) - len(run.common_rows):
         notes += (f"trials start at different episodes: {n_cropped} episodes before {-tau} are left out",)
     return notes
+
+
+def _known(values: dict[str, tuple[str, Floats]], is_known: bool) -> dict[str, tuple[str, Floats]]:
+    """The values, or NaN where the rows do not tell."""
+    if is_known:
+        return values
+    return {name: (better, np.full(len(of_trials), np.nan)) for name, (better, of_trials) in values.items()}
 
 
 def _detection(detected: Flags, tau: int) -> dict[str, tuple[str, Floats]]:
@@ -148,7 +159,7 @@ def _paper(run: Run, is_failed: Flags, is_base_failed: Flags) -> dict[str, tuple
     has_least, has_level = run.manifest.return_range is not None, run.manifest.solved_level is not None
     return {
         "last10_return": ("higher", metrics.last_mean(run.matrix("return"), tau, ten)),
-        "last10_won": ("higher", metrics.last_mean(run.matrix("won"), tau, ten) if has_level else unknown),
+        "last10_won": ("higher", metrics.last_mean(run.matrix("won", np.nan), tau, ten) if has_level else unknown),
         "failed": ("lower", metrics.number(is_failed) if has_least else unknown),
         "failed_removed": ("higher", metrics.failed_removed(is_failed, is_base_failed) if has_least else unknown),
     }

@@ -80,6 +80,11 @@ class Run:
         )
 
     @property
+    def name(self) -> str:
+        """The name of its folder; empty: it was not stored."""
+        return "" if self.path is None else self.path.name or str(self.path)
+
+    @property
     def spec(self) -> dict[str, Any]:
         """The completed RunSpec as plain values."""
         return self.manifest.spec
@@ -146,8 +151,10 @@ class Run:
         """Per trial: the parameters in force at the first post-novelty episode."""
         return self.common_rows.filter(pl.col("episode") == 0).select(pl.col("^param_.*$"))
 
-    def matrix(self, column: str) -> NDArray[Any]:
-        """A column of the common episodes as (trials, episodes)."""
+    def matrix(self, column: str, otherwise: float | bool | None = None) -> NDArray[Any]:
+        """A column of the common episodes as (trials, episodes); `otherwise` in place of one that is missing."""
+        if otherwise is not None and column not in self.rows.columns:
+            return np.full((len(self.keys), len(self.common_rows) // len(self.keys)), otherwise)
         return self.common_rows[column].to_numpy().reshape(len(self.keys), -1)
 
     def in_order_of(self, other: "Run") -> "Run":
@@ -254,11 +261,6 @@ def read_runs(paths: Sequence[str | Path], partial: bool = False, env: str | Seq
     return label_runs([read_run(path, partial, env) for path in paths])
 
 
-def read_runs_below(path: str | Path, partial: bool = False) -> list[Run]:
-    """Read all runs in a folder and the folders below it."""
-    return [read_run(folder.path, partial) for folder in RunFolder.below(Path(path))]
-
-
 def name_parts(folder: RunFolder, lacking: Mapping[int, str]) -> str:
     """The parts of a run that are missing or damaged, in words; neighbours with the same fault as a range."""
     words = []
@@ -281,13 +283,9 @@ def label_runs(runs: Sequence[Run]) -> list[Run]:
         words += differing_options(run.spec, alike, "domain_options")
         labels.append(f"{label} ({', '.join(words)})" if words else label)
     return [
-        replace(run, label=f"{label} ({_place(run, number)})" if labels.count(label) > 1 else label)
+        replace(run, label=f"{label} ({run.name or f'run {number}'})" if labels.count(label) > 1 else label)
         for number, (run, label) in enumerate(zip(runs, labels, strict=True), 1)
     ]
-
-
-def _place(run: Run, number: int) -> str:
-    return f"run {number}" if run.path is None else run.path.name or str(run.path)
 
 
 def differing_options(spec: Mapping[str, Any], others: Sequence[Mapping[str, Any]], of: str = "options") -> list[str]:

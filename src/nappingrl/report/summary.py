@@ -34,10 +34,11 @@ class Summary:
     """Share of trials; None if the domain does not define when a trial is solved."""
     failed: int | None
     """Trials; None if the domain has no least return."""
-    diverged: int
-    regions_mean: float
-    regions_max: int
-    steps: int
+    diverged: int | None
+    """Trials; this and the next three are None where the rows tell returns only."""
+    regions_mean: float | None
+    regions_max: int | None
+    steps: int | None
     retention: float | None
     """Performance in the restored domain over that before the novelty; None without such a phase."""
     recall: float | None
@@ -47,8 +48,8 @@ class Summary:
     """Share of the trials without a false alarm in which the novelty was detected; None without a novelty."""
     detection_delay: float | None
     """Median number of steps from the novelty to its detection."""
-    false_alarms: int
-    """Trials with an alarm before the novelty, or any alarm where nothing changes."""
+    false_alarms: int | None
+    """Trials with an alarm before the novelty, or any alarm where nothing changes; None: the rows do not tell."""
     acted: dict[str, int]
     """In how many changed episodes each part acted at the end; `agent` is the frozen agent."""
     why_not: dict[str, int]
@@ -88,9 +89,7 @@ def _numbers(manifest: Manifest, rows: pl.DataFrame) -> dict[str, Any]:
     pre, post = rows.filter(pl.col("episode") < 0), rows.filter(pl.col("episode") >= 0)
     by_episode = curve(rows)
     last = final_levels(manifest, rows)
-    at_end = post.filter(pl.col("episode") == pl.col("episode").max())
     worst = post.group_by("trial").agg(is_failed(manifest))
-    diverged = rows.group_by("trial").agg(pl.col("status").str.starts_with("diverged").any())
     return {
         "median": by_episode["median"].to_list(),
         "mean": by_episode["mean"].to_list(),
@@ -98,13 +97,24 @@ def _numbers(manifest: Manifest, rows: pl.DataFrame) -> dict[str, Any]:
         "last10_mean": _number(last["level"].mean()),
         "solved": None if manifest.solved_level is None else _number(last["solved"].mean()),
         "failed": None if manifest.return_range is None else int(worst["failed"].sum()),
+        **_course(rows, post),
+        **retention_and_recall,
+        **alarm_numbers(rows, manifest.spec["novelty"]),
+        **acted,
+    }
+
+
+def _course(rows: pl.DataFrame, post: pl.DataFrame) -> dict[str, int | float | None]:
+    """What happened in the episodes besides their returns; None where the rows do not tell."""
+    if not {"status", "regions", "length"} <= set(rows.columns):
+        return dict.fromkeys(("diverged", "regions_mean", "regions_max", "steps"))
+    at_end = post.filter(pl.col("episode") == pl.col("episode").max())
+    diverged = rows.group_by("trial").agg(pl.col("status").str.starts_with("diverged").any())
+    return {
         "diverged": int(diverged["status"].sum()),
         "regions_mean": _number(at_end["regions"].mean()),
         "regions_max": int(at_end["regions"].to_numpy().max()),
         "steps": int(rows["length"].sum()),
-        **retention_and_recall,
-        **alarm_numbers(rows, manifest.spec["novelty"]),
-        **acted,
     }
 
 

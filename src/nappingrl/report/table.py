@@ -63,7 +63,7 @@ def _row(result: Result) -> tuple[str, ...]:
         "-" if s.failed is None else str(s.failed),
         _alarms(s),
         _acted(s),
-        f"{s.regions_mean:.0f}",
+        "-" if s.regions_mean is None else f"{s.regions_mean:.0f}",
         _difference(result, digits),
     )
 
@@ -72,6 +72,8 @@ def _alarms(s: Summary) -> str:
     """Detection rate, median delay and false alarms: "95% after 12 steps, 1 false"; the frozen agent heeds none."""
     if s.detector == "given":
         return "-" if s.method == "frozen" else "given"
+    if s.false_alarms is None:
+        return "-"
     rate = "none" if not s.detection_rate else f"{s.detection_rate:.0%}"
     delay = "" if s.detection_delay is None else f" after {s.detection_delay:.0f} steps"
     return f"{rate}{delay}" + (f", {s.false_alarms} false" if s.false_alarms else "")

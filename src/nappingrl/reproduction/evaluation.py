@@ -6,7 +6,7 @@ once for each of the `columns`; where two of them are the same run, it runs once
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
@@ -47,9 +47,14 @@ class PaperSetup:
     """Empty: the domain's default."""
     statistic: str = ""
     """Median or mean over trials in its figures; empty: the figure's default."""
+    larger: Mapping[str, int] = field(default_factory=dict)
+    """Trials per novelty of single runs at scale "full", by agent and method ("sb3-ppo-auto"): more than others have,
+    because they decide a claim."""
 
-    def trials(self, scale: str, method: Entry | None = None) -> int:
-        """Trials per agent, method and novelty; None: of the frozen agent."""
+    def trials(self, scale: str, method: Entry | None = None, run: str = "") -> int:
+        """Trials per agent, method and novelty; None: of the frozen agent. `run`: agent and method."""
+        if scale == "full" and run in self.larger:
+            return self.larger[run]
         if method is None or method.cost < COSTLY:
             return self.quick if scale == "quick" else self.full
         if scale == "quick":
@@ -57,12 +62,24 @@ class PaperSetup:
         return min(self.learners if method.role == "baseline" else self.planned, self.full)
 
 
+def _of_each(agents: Sequence[str], trials: Mapping[str, int]) -> dict[str, int]:
+    """Trials per novelty by agent and method, from those by method; the same for each of these agents."""
+    return {f"{agent}-{method}": n for agent in agents for method, n in trials.items()}
+
+
 PAPER: Mapping[str, PaperSetup] = {
-    "cartpole": PaperSetup(40, 5000, 100, 1500, statistic="median"),
+    "cartpole": PaperSetup(
+        40, 5000, 100, 500, statistic="median", larger=_of_each(("zoo-dqn", "zoo-ppo"), {"auto": 5000})
+    ),
     "mountaincar": PaperSetup(24, 2000, 100, 2000, statistic="mean"),
-    "crossroad": PaperSetup(8, 100, 10, 100, "all", statistic="mean"),
-    "angrybirds": PaperSetup(2, 40, 10, 40, "all", statistic="mean"),
-}
+    "crossroad": PaperSetup(
+        8, 100, 10, 40, "all", "mean",
+        _of_each(("sb3-dqn", "sb3-ppo"), {"napping": 1000, "napping-printed": 1000, "auto": 150}),
+    ),
+    "angrybirds": PaperSetup(
+        2, 40, 10, 40, "all", "mean", _of_each(("dqn", "dqn-rel"), {"frozen": 160, "napping": 80, "auto": 225})
+    ),
+}  # fmt: skip
 """The paper's domains; others have the defaults of PaperSetup."""
 
 
@@ -124,12 +141,11 @@ class Stage:
         return f"{self.spec.domain} {self.spec.agent} {self.method}"
 
     @property
-    def is_finished(self) -> bool:
-        """Whether its folder holds all of its rows."""
+    def has_begun(self) -> bool:
+        """Whether its folder holds a run with its settings."""
         if not RunFolder.holds(self.folder):
             return False
-        folder = RunFolder.open(self.folder)
-        return folder.manifest.spec == msgspec.to_builtins(self.spec) and not folder.faults()
+        return bool(RunFolder.open(self.folder).manifest.spec == msgspec.to_builtins(self.spec))
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +194,8 @@ def _plan_domain(
     left_out: list[LeftOut] = []
     for entry, column, also in _methods(domain):
         reasons: dict[str, str] = {}
-        trials = setup.trials(scale, entry)
         for agent in (name for name in names if selection.takes(name, column.folder, *also)):
+            trials = setup.trials(scale, entry, f"{agent}-{column.folder}")
             spec = column.spec(domain, agent, setup.novelty, trials, seed)
             reasons[agent] = _too_slow(domain, entry, scale) or why_not(spec)
             if not reasons[agent]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 
+import msgspec
 import numpy as np
 import polars as pl
 
@@ -168,10 +169,13 @@ class Evidence:
 
     @staticmethod
     def collect(runs: Sequence[Run]) -> "Evidence":
-        """One run of each domain, agent, and column or method; variants of a column's method are no evidence."""
+        """One run of each domain, agent, and column or method; variants of a column's method are no evidence.
+
+        Of runs that differ in nothing but the number of trials, the largest.
+        """
         with_columns = {column.method for column in COLUMNS.values()}
         found: dict[tuple[str, str, str], Run] = {}
-        for run in runs:
+        for run in largest_runs(runs):
             for kind in columns_of(run.spec) if run.method in with_columns else (run.method,):
                 key = (run.domain, str(run.spec["agent"]), kind)
                 if key in found:
@@ -229,6 +233,15 @@ class Evidence:
         return paired(a, b)
 
 
+def largest_runs(runs: Sequence[Run]) -> list[Run]:
+    """The runs, of those that differ in nothing but the number of trials the largest, in the place of the first."""
+    alike: dict[bytes, list[tuple[int, Run]]] = {}
+    for run in runs:
+        settings = msgspec.json.encode([{**run.spec, "trials": 0}, run.manifest.agent_sha256], order="deterministic")
+        alike.setdefault(settings, []).append((run.n_trials, run))
+    return [run for group in alike.values() for size, run in group if size == max(size for size, _ in group)]
+
+
 def paired(first: pl.DataFrame, second: pl.DataFrame) -> Floats:
     """Levels of the same draws, first minus second; raises where there are none."""
     if first.join(second, on=["novelty", "number"]).is_empty():
@@ -237,15 +250,19 @@ def paired(first: pl.DataFrame, second: pl.DataFrame) -> Floats:
 
 
 def judge(
-    claims: Sequence[Claim], runs: Sequence[Run], cpu_seconds: Callable[[Run], float | None] = lambda run: None
+    claims: Sequence[Claim],
+    runs: Sequence[Run],
+    cpu_seconds: Callable[[Run], float | None] = lambda run: None,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[tuple[Claim, Finding]]:
     """Every claim with its findings in these runs: one for each column, or one where it is not about NAPPING."""
     evidence = Evidence.collect(runs)
-    return [
-        (claim, _judge(claim, evidence.view(column), cpu_seconds))
-        for claim in claims
-        for column in (COLUMNS if claim.by_column else ("",))
-    ]
+    found: list[tuple[Claim, Finding]] = []
+    for number, claim in enumerate(claims, 1):
+        columns = COLUMNS if claim.by_column else ("",)
+        found += [(claim, _judge(claim, evidence.view(column), cpu_seconds)) for column in columns]
+        on_progress(number, len(claims))
+    return found
 
 
 def verdict(parts: Sequence[Part]) -> str:

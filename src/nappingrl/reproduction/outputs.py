@@ -1,14 +1,12 @@
 """What an evaluation leaves behind: figures, a page and the rows of each domain, the table of claims, pass rates."""
 
-import io
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-
-import polars as pl
 
 from nappingrl.report import figures
 from nappingrl.report.figures.embedding_map import draw_replayed_map, first_with_regions
@@ -22,8 +20,8 @@ from nappingrl.reproduction import claims
 from nappingrl.reproduction.columns import COLUMNS, OURS, columns_of
 from nappingrl.reproduction.evaluation import PAPER, PaperSetup
 from nappingrl.reproduction.judging import FAILS, HOLDS, NOT_JUDGED, UNDECIDED, judge
+from nappingrl.reproduction.published import publish, times_of
 from nappingrl.reproduction.tables import markdown
-from nappingrl.reproduction.times import read_times
 from nappingrl.trials.store import make_folder, write_output
 
 VERDICTS = (HOLDS, FAILS, UNDECIDED, NOT_JUDGED)
@@ -45,7 +43,7 @@ def draw_figures(runs: Sequence[Run], out: Path) -> list[Path]:
         statistic = PAPER.get(domain, PaperSetup()).statistic
         for name, chosen in _choose_figures(domain, members):
             if chosen:
-                path = out / f"{domain}-{name.removeprefix(f'{domain}-')}.png"
+                path = out / f"{_stem(domain)}-{name.removeprefix(f'{domain}-')}.png"
                 files.append(figures.draw_figure(name, chosen, path, statistic))
     for run in runs:
         if run.path is not None and _has_regions(run) and OURS in columns_of(run.spec):
@@ -88,53 +86,45 @@ def _by_domain(runs: Sequence[Run]) -> dict[str, list[Run]]:
     return groups
 
 
+def _stem(domain: str) -> str:
+    """The name of a domain's files: a run's file may name any text as its domain."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", domain)[:100].strip(".-") or "domain"
+
+
 def write_pages(runs: Sequence[Run], out: Path, command_for: CommandFor | None = None) -> list[Path]:
     """A report page per domain, in out/<domain>; `command_for` gives the command that each page shows."""
     files = []
     for domain, members in _by_domain(runs).items():
         statistic = PAPER.get(domain, PaperSetup()).statistic
-        paths = [run.path for run in members if run.path is not None]
-        command = "" if command_for is None else command_for(paths, out / domain, statistic)
-        files.append(write_report(members, out / domain, statistic=statistic, command=command))
+        paths, folder = [run.path for run in members if run.path is not None], out / _stem(domain)
+        command = "" if command_for is None else command_for(paths, folder, statistic)
+        files.append(write_report(members, folder, statistic=statistic, command=command))
     return files
 
 
 def write_rows(runs: Sequence[Run], out: Path) -> list[Path]:
     """The return of every episode with what was drawn, one file per domain: out/<domain>.parquet."""
-    make_folder(out)
     files = []
     for domain, members in _by_domain(runs).items():
-        files.append(out / f"{domain}.parquet")
-        table = pl.concat([_published(run) for run in members], how="diagonal")
-        content = io.BytesIO()
-        table.write_parquet(content)
-        write_output(files[-1], content.getvalue())
+        files.append(out / f"{_stem(domain)}.parquet")
+        publish(members, files[-1])
     return files
 
 
-def _published(run: Run) -> pl.DataFrame:
-    name = run.manifest.label if run.path is None else run.path.name
-    return run.rows.select(
-        pl.lit(name, pl.Categorical).alias("run"), pl.lit(str(run.spec["agent"]), pl.Categorical).alias("agent"),
-        pl.lit(run.method, pl.Categorical).alias("method"), pl.col("novelty").cast(pl.Categorical), "number", "episode",
-        pl.col("return").cast(pl.Float32), pl.col("^param_.*$").cast(pl.Float32),
-    )  # fmt: skip
-
-
-def judge_claims(runs: Sequence[Run]) -> list[dict[str, Any]]:
+def judge_claims(
+    runs: Sequence[Run], on_progress: Callable[[int, int], None] = lambda done, total: None
+) -> list[dict[str, Any]]:
     """Every claim of the paper with its finding in each column, as plain values."""
     return [
         {"domain": claim.domain, "text": claim.text, "criterion": claim.criterion, **asdict(finding)}
-        for claim, finding in judge(claims.CLAIMS, runs, _cpu_seconds)
+        for claim, finding in judge(claims.CLAIMS, runs, _cpu_seconds, on_progress)
     ]
 
 
-def write_claims(runs: Sequence[Run], out: Path) -> list[dict[str, Any]]:
-    """Judge the claims and write them as claims.json and claims.md."""
-    judged = judge_claims(runs)
+def write_claims(judged: Sequence[Mapping[str, Any]], out: Path) -> None:
+    """Write judged claims as claims.json and claims.md."""
     write_output(out / "claims.json", f"{json.dumps(judged, indent=2)}\n".encode())
     write_output(out / "claims.md", claims_markdown(judged).encode())
-    return judged
 
 
 def claims_markdown(judged: Sequence[Mapping[str, Any]]) -> str:
@@ -184,9 +174,8 @@ def describe_verdict(entry: Mapping[str, Any]) -> str:
 
 
 def _cpu_seconds(run: Run) -> float | None:
-    """What the run took, if it is one of `napping paper`."""
-    times = {} if run.path is None else read_times(run.path.parent)
-    return times[run.path.name].cpu if run.path is not None and run.path.name in times else None
+    """What the run took, if that is known."""
+    return times_of(run).cpu or None
 
 
 def write_pass_rates(runs: Sequence[Run], out: Path) -> dict[str, Any]:
@@ -196,5 +185,5 @@ def write_pass_rates(runs: Sequence[Run], out: Path) -> dict[str, Any]:
         if has_rates(members):
             rates, gains = measure_rates(members), measure_gains(members)
             by_domain[domain] = rates_json(rates, gains)
-            write_output(out / domain / "rates.md", rates_markdown(rates, gains).encode())
+            write_output(out / _stem(domain) / "rates.md", rates_markdown(rates, gains).encode())
     return by_domain

@@ -6,6 +6,7 @@ from nappingrl.report.looks import domain_title, method_look
 from nappingrl.report.runs import Run
 from nappingrl.reproduction.columns import COLUMNS, columns_of
 from nappingrl.reproduction.evaluation import Stage
+from nappingrl.reproduction.published import times_of
 from nappingrl.reproduction.times import Times
 
 ORDER = ("frozen", *COLUMNS, "finetune", "online", "controller", "oracle")
@@ -15,7 +16,8 @@ ORDER = ("frozen", *COLUMNS, "finetune", "online", "controller", "oracle")
 def markdown(table: Iterable[Sequence[str]]) -> list[str]:
     """The lines of a table; its first row is the head."""
     head, *rows = table
-    return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)]
+    lines = (head, ["---"] * len(head), *rows)
+    return [f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |" for cells in lines]
 
 
 def results_markdown(runs: Sequence[Run]) -> str:
@@ -62,6 +64,33 @@ def _kinds(run: Run) -> list[str]:
 def _title(kind: str) -> str:
     column = f"{kind}: " if kind in COLUMNS else ""
     return f"{column}{method_look(COLUMNS[kind].method if kind in COLUMNS else kind)[0]}"
+
+
+def costs_markdown(runs: Sequence[Run]) -> str:
+    """CPU seconds by method and domain: a number for each agent, in the order of the head.
+
+    -: unknown, or not run; left out at the end.
+    """
+    seconds = {(run.domain, _kind(run), str(run.spec["agent"])): times_of(run).cpu for run in runs}
+    agents = {domain: list(dict.fromkeys(agent for of, _, agent in seconds if of == domain)) for domain, *_ in seconds}
+    table: list[tuple[str, ...]] = [("method", *(f"{domain} ({', '.join(names)})" for domain, names in agents.items()))]
+    for kind in dict.fromkeys(kind for _, kind, _ in seconds):
+        cells = []
+        for domain, names in agents.items():
+            spent = [seconds.get((domain, kind, agent), 0.0) for agent in names]
+            known = [f"{value:.0f}" if value else "-" for value in spent]
+            while known and known[-1] == "-":
+                del known[-1]
+            cells.append(", ".join(known))
+        table.append((f"`{kind}`", *cells))
+    totals = [sum(value for (of, *_), value in seconds.items() if of == domain) for domain in agents]
+    table.append((f"**all: {sum(totals):.0f}**", *(f"{total:.0f}" for total in totals)))
+    return "\n".join([*markdown(table), ""])
+
+
+def _kind(run: Run) -> str:
+    """The method, with what tells variants of it apart."""
+    return run.name.removeprefix(f"{run.domain}-{run.spec['agent']}-")
 
 
 def times_table(

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from nappingrl.errors import BadRunError
 from nappingrl.trials.store import make_folder, write_output
@@ -17,13 +19,16 @@ TIMES = "times.json"
 """File beside the runs: how long each took."""
 
 
+_Seconds = Annotated[float, Meta(ge=0, le=1e12)]
+
+
 @dataclass(frozen=True, slots=True)
 class Times:
     """How long a run took, over all calls."""
 
-    wall: float = 0.0
+    wall: _Seconds = 0.0
     """Seconds from start to end."""
-    cpu: float = 0.0
+    cpu: _Seconds = 0.0
     """CPU seconds of all its processes."""
 
 

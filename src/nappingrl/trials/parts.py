@@ -47,10 +47,10 @@ def read_part(path: Path, manifest: Manifest, chunk: int) -> pl.DataFrame:
         if hashlib.sha256(content).hexdigest().encode() != read_file(_checksum(path), 100):
             raise BadPartError("damaged (its checksum does not match)")
         _check_origin(pl.read_parquet_metadata(io.BytesIO(content)), manifest, chunk)
-        _check_length(pl.scan_parquet(io.BytesIO(content)), manifest, chunk)
+        check_length(pl.scan_parquet(io.BytesIO(content)).select(pl.len()).collect().item(), manifest, chunk)
         rows = pl.read_parquet(io.BytesIO(content))
         _check_columns(rows, manifest)
-        _check_trials(rows, manifest, chunk)
+        check_trials(rows, manifest, chunk)
     except (pl.exceptions.PolarsError, UnusableFileError) as error:
         reason = str(error).strip().partition("\n")[0] or type(error).__name__
         raise BadPartError(f"damaged ({reason})") from error
@@ -68,9 +68,8 @@ def _n_trials(manifest: Manifest, chunk: int) -> int:
     return min(manifest.chunk, manifest.n_trials - chunk * manifest.chunk)
 
 
-def _check_length(rows: pl.LazyFrame, manifest: Manifest, chunk: int) -> None:
-    """Check the number of rows by the file's footer, before they are unpacked."""
-    length = rows.select(pl.len()).collect().item()
+def check_length(length: int, manifest: Manifest, chunk: int) -> None:
+    """Check the number of rows, which a file's footer tells before they are unpacked."""
     most = _n_trials(manifest, chunk) * manifest.n_episodes
     is_ragged = ".." in manifest.spec["protocol"]
     if length > most or (length < most and not is_ragged):
@@ -87,7 +86,7 @@ def _check_columns(rows: pl.DataFrame, manifest: Manifest) -> None:
         raise BadPartError(f"damaged (it has no column {manifest.solved_column})")
 
 
-def _check_trials(rows: pl.DataFrame, manifest: Manifest, chunk: int) -> None:
+def check_trials(rows: pl.DataFrame, manifest: Manifest, chunk: int) -> None:
     """Check that the rows are those of the trials that the spec demands, whole and in order."""
     spec, start, n_trials = manifest.record, chunk * manifest.chunk, _n_trials(manifest, chunk)
     found = rows.group_by(pl.col("trial").rle_id().alias("place"), maintain_order=True).agg(

@@ -89,6 +89,11 @@ class RunFolder:
         """Whether a folder holds a run."""
         return (path / MANIFEST).exists()
 
+    @staticmethod
+    def any_below(path: Path) -> bool:
+        """Whether there is a run in a folder or a folder below it."""
+        return next(path.rglob(MANIFEST), None) is not None
+
     @classmethod
     def below(cls, path: Path) -> list["RunFolder"]:
         """All runs in a folder and the folders below it."""

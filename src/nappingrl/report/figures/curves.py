@@ -127,8 +127,16 @@ def plot_by_novelty(runs: Sequence[Run], statistic: str) -> "Canvas":
     return canvas
 
 
+def _check_columns(runs: Sequence[Run], column: str) -> None:
+    """Raise where rows lack a column, as those of a published file may."""
+    for run in runs:
+        if column not in run.rows.columns:
+            raise BadRunError(f"the rows of '{run.label}' have no column '{column}'; give the folder of the run")
+
+
 def plot_regions(runs: Sequence[Run]) -> "Canvas":
     """How many regions there are, and which share of them is still open."""
+    _check_columns(runs, "regions")
     kept = [
         (run, look)
         for run, look in zip(runs, looks(runs), strict=True)
@@ -164,6 +172,7 @@ def plot_regions(runs: Sequence[Run]) -> "Canvas":
 
 def plot_detection(runs: Sequence[Run]) -> "Canvas":
     """Cumulative share of trials in which the novelty is detected; runs with the same shares share a line."""
+    _check_columns(runs, "detected")
     canvas = new_canvas(ONE_COLUMN, 2.9)
     axes = canvas.add_subplot()
     shown = looks(runs)

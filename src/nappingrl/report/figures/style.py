@@ -135,7 +135,8 @@ def plot_interval(
 def mark_novelty(axes: "Axes", runs: Sequence[Run], is_named: bool = True) -> None:
     """A line at the novelty, and one at the first alarm."""
     axes.axvline(-0.5, color="#444444", linewidth=0.9)
-    alarms = [run.rows.filter((pl.col("episode") >= 0) & pl.col("detected"))["episode"] for run in runs]
+    is_alarm = (pl.col("episode") >= 0) & pl.col("detected")
+    alarms = [run.rows.filter(is_alarm)["episode"] for run in runs if "detected" in run.rows.columns]
     first = min((int(episodes.to_numpy().min()) for episodes in alarms if len(episodes)), default=0)
     if first > 0:
         axes.axvline(first - 0.5, color="#444444", linewidth=0.7, linestyle=":")

@@ -1,11 +1,12 @@
 """The table of metrics of a page: every metric of every run with its interval, or why it has none."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from nappingrl.errors import BadRunError
+from nappingrl.report.best_control import find_frozen
 from nappingrl.report.compute import Metric, Metrics, compute_metrics
 from nappingrl.report.intervals import mean_interval, rate_interval
 from nappingrl.report.page.formats import Cell, Table, decimals, number, span_words
@@ -28,33 +29,34 @@ class About:
     name: str
     words: str
     needs: tuple[str, ...] = ()
-    """Other runs that it needs: frozen, random, oracle."""
+    """Other runs that it needs (frozen, random, oracle), and columns besides returns."""
     undefined: str = "not defined for any trial"
     """Why it can lack a value although it has those runs."""
     is_share: bool = False
     """0 or 1 per trial."""
 
 
-_FROZEN = ("frozen",)
+_FROZEN, _DETECTED = ("frozen",), ("detected",)
+_COLUMNS = ("detected", "length", "won")
 GROUPS: dict[str, dict[str, About]] = {
     "Detection": {
-        "fp": About("False alarms", "episodes before the novelty with detection declared"),
-        "tp": About("Alarms after the novelty", "episodes after the novelty with detection declared"),
-        "tn": About("Quiet episodes before it", "episodes before the novelty without detection"),
+        "fp": About("False alarms", "episodes before the novelty with detection declared", _DETECTED),
+        "tp": About("Alarms after the novelty", "episodes after the novelty with detection declared", _DETECTED),
+        "tn": About("Quiet episodes before it", "episodes before the novelty without detection", _DETECTED),
         "m1_first": About(
-            "Delay", "of correctly detected trials: episodes until the first detection", (), _NOT_DETECTED
+            "Delay", "of correctly detected trials: episodes until the first detection", _DETECTED, _NOT_DETECTED
         ),
         "m1_count": About(
-            "Missed episodes", "of correctly detected trials: episodes without detection", (), _NOT_DETECTED
+            "Missed episodes", "of correctly detected trials: episodes without detection", _DETECTED, _NOT_DETECTED
         ),
-        "m2": About("Detected correctly", "share of trials detected without a false alarm", is_share=True),
-        "m21": About("Trials with a false alarm", "share of trials with a false alarm", is_share=True),
-        "m22": About("Quiet share", "share of episodes before the novelty without detection", (), _PRE),
+        "m2": About("Detected correctly", "share of trials detected without a false alarm", _DETECTED, is_share=True),
+        "m21": About("Trials with a false alarm", "share of trials with a false alarm", _DETECTED, is_share=True),
+        "m22": About("Quiet share", "share of episodes before the novelty without detection", _DETECTED, _PRE),
         "amoc_scaled": About(
-            "AMOC, scaled", "area under the AMOC curve, timeliness scaled to 1: does not see late detection"
+            "AMOC, scaled", "area under the AMOC curve, timeliness scaled to 1: does not see late detection", _DETECTED
         ),
-        "amoc_unscaled": About("AMOC", "area under the AMOC curve, late detection costs"),
-        "is_early": About("Too early", "share of trials whose first alarm precedes the novelty", is_share=True),
+        "amoc_unscaled": About("AMOC", "area under the AMOC curve, late detection costs", _DETECTED),
+        "is_early": About("Too early", "share of trials whose first alarm comes before it", _DETECTED, is_share=True),
     },
     "Reaction": {
         "nrp": About(
@@ -110,7 +112,7 @@ GROUPS: dict[str, dict[str, About]] = {
         "adaptive_efficiency": About(
             "Steps to adapt",
             "environment steps until the curve stays near its final level",
-            (),
+            ("length",),
             "no trial ends near its final level",
         ),
         "oracle_regret": About(
@@ -122,7 +124,10 @@ GROUPS: dict[str, dict[str, About]] = {
     "The paper's own": {
         "last10_return": About("Last ten returns", "return of the last ten episodes"),
         "last10_won": About(
-            "Last ten won", "share of the last ten episodes won", (), "the domain does not say when an episode is won"
+            "Last ten won",
+            "share of the last ten episodes won",
+            ("won",),
+            "the domain does not say when an episode is won",
         ),
         "failed": About(
             "Failed trials",
@@ -155,15 +160,31 @@ class Measured:
 
 
 def measure_runs(runs: Sequence[Run]) -> list[Measured]:
-    """The metrics of every run, with the frozen, random and oracle runs on its draws where there are any."""
+    """The metrics of every run, with the frozen, random and oracle runs on its draws where there are any.
+
+    Of a run with more trials than the frozen agent's, those that this one has, too.
+    """
     measured = []
     span = span_of(runs[0].manifest, *(run.rows for run in runs))
-    for run in runs:
-        lacking: dict[str, str] = {}
+    for whole in runs:
+        run = _on_draws_of_frozen(whole, runs)
+        columns = [column for column in _COLUMNS if column not in run.rows.columns]
+        lacking = {column: f"the rows have no column '{column}'" for column in columns}
         beside = {method: _beside(run, runs, method, lacking) for method in ("frozen", "random", "oracle")}
         metrics = compute_metrics(run, beside["frozen"], random=beside["random"], oracle=beside["oracle"], span=span)
+        if run is not whole:
+            note = f"{whole.label}: the {run.n_trials} of its {whole.n_trials} trials whose draws the frozen agent met"
+            metrics = replace(metrics, notes=(*metrics.notes, note))
         measured.append(Measured(metrics, lacking))
     return measured
+
+
+def _on_draws_of_frozen(run: Run, runs: Sequence[Run]) -> Run:
+    """The trials of a run on the draws of the frozen agent's smaller run; all trials where that is not smaller."""
+    frozen = find_frozen(run, runs)
+    if frozen is None or frozen.spec["trials"] >= run.spec["trials"]:
+        return run
+    return replace(run, rows=run.rows.join(frozen.keys, on=["novelty", "number"], how="semi", maintain_order="left"))
 
 
 def _beside(run: Run, runs: Sequence[Run], method: str, lacking: dict[str, str]) -> Run | None:

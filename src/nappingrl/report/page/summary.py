@@ -42,7 +42,7 @@ def _facts(runs: Sequence[Run]) -> list[tuple[str, str]]:
     """What was run, and what "solved" and "performance" mean here."""
     settings = [(name, ", ".join(dict.fromkeys(str(run.spec[name]) for run in runs))) for name in _SETTINGS]
     manifest = runs[0].manifest
-    solved = "not defined: the environment has no reward threshold"
+    solved = "not defined: the environment has no reward threshold, or the published rows lack the column"
     if manifest.solved_level is not None:
         solved = f"mean {manifest.solved_column} of the last {LAST} episodes at least {manifest.solved_level:g}"
     span, is_known = span_of(manifest, *(run.rows for run in runs)), manifest.return_range is not None

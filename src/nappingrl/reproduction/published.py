@@ -1,0 +1,242 @@
+"""An evaluation as it is published: one parquet file per domain with the return of every episode, and what was run.
+
+The file tells of each of its runs the manifest and how long it took, so that claims can be judged from it alone.
+"""
+
+import io
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import polars as pl
+from msgspec import Meta
+
+from nappingrl.errors import BadRunError, check_name
+from nappingrl.files import UnusableFileError, read_file
+from nappingrl.registry import domains
+from nappingrl.report.runs import Run, check_one_domain, label_runs, read_run, read_runs
+from nappingrl.reproduction.times import Times, read_times
+from nappingrl.trials.limits import MAX_MANIFEST_BYTES, MAX_NAMES, MAX_PART_BYTES, MAX_PUBLISHED_ROWS
+from nappingrl.trials.manifest_record import Manifest, ManifestError, parse_manifest
+from nappingrl.trials.parts import BadPartError, check_length, check_trials
+from nappingrl.trials.protocol import phases
+from nappingrl.trials.store import RunFolder, make_folder, write_output
+
+_RUNS = "nappingrl.runs"
+"""Key of the file's metadata: a `_Record` of each run, by its name."""
+_COLUMNS: dict[str, pl.DataType] = {
+    "run": pl.Categorical(),
+    "agent": pl.Categorical(),
+    "method": pl.Categorical(),
+    "novelty": pl.Categorical(),
+    "number": pl.Int32(),
+    "episode": pl.Int32(),
+    "return": pl.Float32(),
+}
+_WON = "won"
+"""A column of domains where it decides which trials are solved."""
+_Name = Annotated[str, Meta(min_length=1, max_length=300, pattern=r"^[^|\x00-\x1f]*$")]
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """What the file tells of a run."""
+
+    manifest: msgspec.Raw
+    times: Times
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PublishedRun(Run):
+    """A run from a published file: its returns and draws, and no other columns."""
+
+    published_as: str = ""
+    """The name of its folder, when it was run."""
+    times: Times = field(default_factory=Times)
+
+    @property
+    def name(self) -> str:
+        """The name of its folder, when it was run."""
+        return self.published_as
+
+    @property
+    def distrust(self) -> str:
+        """Why no trial is run again."""
+        return "its rows were published without the folder of the run"
+
+    def _folder(self) -> RunFolder:
+        raise BadRunError(f"a trial of '{self.label}' cannot be run again: {self.distrust}")
+
+
+def times_of(run: Run) -> Times:
+    """How long a run took; 0: unknown."""
+    if isinstance(run, PublishedRun):
+        return run.times
+    return Times() if run.path is None else read_times(run.path.parent).get(run.path.name, Times())
+
+
+# ------------------------------------------------------------------------------------------------------------- write
+
+
+def publish(runs: Sequence[Run], file: Path) -> None:
+    """Write the return of every episode of these runs, which are whole, with what was drawn."""
+    make_folder(file.parent)
+    named = dict(zip(_unique_names(runs), runs, strict=True))
+    table = pl.concat([_rows(name, run) for name, run in named.items()], how="diagonal")
+    records = {
+        name: _Record(msgspec.Raw(msgspec.json.encode(run.manifest)), times_of(run)) for name, run in named.items()
+    }
+    content = io.BytesIO()
+    table.write_parquet(content, metadata={_RUNS: msgspec.json.encode(records).decode()})
+    write_output(file, content.getvalue())
+
+
+def _unique_names(runs: Sequence[Run]) -> list[str]:
+    """The names of the runs' folders; one that comes again has a number."""
+    names: list[str] = []
+    for run in runs:
+        stem = re.sub(r"[|\x00-\x1f]", "-", run.name or run.manifest.label)[:280]
+        name, number = stem, 2
+        while name in names:
+            name, number = f"{stem}-{number}", number + 1
+        names.append(name)
+    return names
+
+
+def _rows(name: str, run: Run) -> pl.DataFrame:
+    texts = {"run": name, "agent": str(run.spec["agent"]), "method": run.method}
+    won = [_WON] if run.manifest.solved_column == _WON and _WON in run.rows.columns else []
+    return run.rows.select(
+        *(pl.lit(value, pl.Categorical).alias(column) for column, value in texts.items()),
+        pl.col("novelty").cast(pl.Categorical), "number", "episode", pl.col("return").cast(pl.Float32), *won,
+        pl.col("^param_.*$").cast(pl.Float32),
+    )  # fmt: skip
+
+
+# -------------------------------------------------------------------------------------------------------------- read
+
+
+def read_evidence(paths: Sequence[Path], partial: bool = False) -> list[Run]:
+    """The runs in each folder and those below it; of a folder without any, the runs of its published files.
+
+    In the order of the registry's domains.
+    """
+    runs = [run for path in paths for run in _read_below(path, partial)]
+    known = domains.names()
+    return sorted(runs, key=lambda run: known.index(run.domain) if run.domain in known else len(known))
+
+
+def _read_below(path: Path, partial: bool) -> Iterator[Run]:
+    if os.path.isfile(path):  # Path.is_file() raises where a folder must not be read
+        yield from read_published(path)
+        return
+    try:
+        files = [] if RunFolder.any_below(path) else sorted(path.rglob("*.parquet"))
+    except OSError as error:
+        raise BadRunError(f"{path} cannot be read ({error.strerror}); give a folder with runs") from error
+    for file in files:
+        yield from read_published(file)
+    if not files:
+        for folder in RunFolder.below(path):
+            yield read_run(folder.path, partial)
+
+
+def read_named(paths: Sequence[Path], partial: bool = False, env: Sequence[str] = ()) -> list[Run]:
+    """Runs of one domain with different labels: of folders, of published files, and single ones as FILE/RUN."""
+    if not any(os.path.isfile(path) or os.path.isfile(path.parent) for path in paths):
+        return read_runs(paths, partial, env)
+    read = cache(read_published)
+    found: list[Run] = []
+    for path in paths:
+        if os.path.isfile(path):
+            found += read(path)
+        elif os.path.isfile(path.parent):
+            by_name = {run.name: run for run in read(path.parent)}
+            found.append(by_name[check_name("run", path.name, by_name)])
+        else:
+            found.append(read_run(path, partial, env))
+    check_one_domain(found)
+    return label_runs(found)
+
+
+def read_published(file: Path) -> list[PublishedRun]:
+    """The runs of a published file; BadRunError says in one line what is wrong with it."""
+    try:
+        content = read_file(file, MAX_PART_BYTES)
+        records = _read_records(content)
+        table = _read_table(content)
+        parts = {str(key[0]): part for key, part in table.partition_by("run", as_dict=True).items()}
+        if set(parts) != set(records):
+            raise BadRunError("its rows are of other runs than those that it tells of")
+        return [_run(name, *records[name], parts[name]) for name in records]
+    except (BadRunError, ManifestError, msgspec.MsgspecError, pl.exceptions.PolarsError, UnusableFileError) as error:
+        reason = str(error).strip().partition("\n")[0] or type(error).__name__
+        raise BadRunError(f"{file} cannot be read: {reason}") from error
+    except RecursionError as error:
+        raise BadRunError(f"{file} cannot be read: what it tells of its runs is nested too deeply") from error
+
+
+def _read_records(content: bytes) -> dict[str, tuple[Manifest, Times]]:
+    """The manifest and the times of each run, by its name."""
+    text = pl.read_parquet_metadata(io.BytesIO(content)).get(_RUNS, "")
+    if not text:
+        raise BadRunError("it tells nothing of its runs; give a file that `napping paper` or `napping claims` wrote")
+    if len(text) > MAX_MANIFEST_BYTES:
+        raise BadRunError(f"it tells {len(text):,} characters of its runs; at most {MAX_MANIFEST_BYTES:,} are read")
+    records = msgspec.json.decode(text, type=Annotated[dict[_Name, _Record], Meta(min_length=1, max_length=MAX_NAMES)])
+    return {name: (parse_manifest(bytes(record.manifest)), record.times) for name, record in records.items()}
+
+
+def _read_table(content: bytes) -> pl.DataFrame:
+    """The columns that are known, checked before they are unpacked."""
+    n_rows = pl.scan_parquet(io.BytesIO(content)).select(pl.len()).collect().item()
+    if n_rows > MAX_PUBLISHED_ROWS:
+        raise BadRunError(f"it has {n_rows:,} rows; at most {MAX_PUBLISHED_ROWS:,} are read")
+    schema = pl.read_parquet_schema(io.BytesIO(content))
+    expected = _COLUMNS | {name: pl.Float32() for name in schema if name.startswith("param_")}
+    if _WON in schema:
+        expected[_WON] = pl.Boolean()
+    for name, kind in expected.items():
+        if schema.get(name) != kind:
+            raise BadRunError(f"its column {name} is {schema.get(name)} instead of {kind}")
+    table = pl.read_parquet(io.BytesIO(content), columns=list(expected))
+    for name in _COLUMNS:
+        if table[name].has_nulls():
+            raise BadRunError(f"its column {name} has empty cells")
+    for name in expected:
+        if expected[name] == pl.Float32() and not table[name].is_finite().all():
+            raise BadRunError(f"its column {name} has numbers that are not finite")
+    return table
+
+
+def _run(name: str, manifest: Manifest, times: Times, rows: pl.DataFrame) -> PublishedRun:
+    """A run, if its rows are whole and those that the manifest demands."""
+    spec = manifest.record
+    for column, expected in (("agent", spec.agent), ("method", spec.method)):
+        if rows[column].unique().to_list() != [expected]:
+            raise BadRunError(f"rows of {name} are of another {column} than {expected}")
+    rows = rows.drop("run", "agent", "method").with_columns(
+        pl.col("novelty").cast(pl.String), pl.col("return", "^param_.*$").cast(pl.Float64)
+    )
+    rows = rows.select(column for column in rows.columns if not rows[column].is_null().all())
+    draws = rows.select("novelty", "number").unique(maintain_order=True)
+    draws = draws.with_columns(pl.Series("trial", spec.trial_ids(draws.rows()), pl.String))
+    rows = rows.join(draws, on=["novelty", "number"], maintain_order="left")
+    whole = replace(manifest, chunk=manifest.n_trials)
+    try:
+        check_length(len(rows), whole, 0)
+        check_trials(rows, whole, 0)
+    except BadPartError as error:
+        raise BadRunError(f"rows of {name} are {error}") from error
+    names = [phase for phase, count in phases(spec.protocol) for _ in range(count)]
+    rows = rows.with_columns(
+        pl.lit(pl.Series([names], dtype=pl.List(pl.String))).list.get(pl.col("episode") + spec.n_before).alias("phase")
+    )
+    if manifest.solved_column not in rows.columns:
+        manifest = replace(manifest, solved_column=None, solved_level=None)
+    return PublishedRun(manifest, rows, published_as=name, times=times)

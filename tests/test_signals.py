@@ -21,6 +21,42 @@ HINT = (
     r"(napping: stopped; finished parts are safe\. Continue with: napping run cartpole .*\n)?"
 )
 
+CACHED_KERNEL = """
+import numba
+
+@numba.njit(cache=True)
+def double(x):
+    return 2 * x
+"""
+STOPPED_IN_CALLBACK = """
+import signal, sys, time
+from kernel import double
+from nappingrl import signals
+
+signals.RETRY_SECONDS = 1  # long enough for the call
+calls = 0
+
+def trace(frame, event, argument):
+    global calls
+    calls += frame.f_code.co_name == "_raw_object_cache_getbuffer"
+    if calls == int(sys.argv[1]) > 0:
+        sys.settrace(None)
+        signal.raise_signal(signal.SIGTERM)
+
+came = False
+try:
+    with signals.raising() as stop:
+        sys.settrace(trace)
+        assert double(2) == 4
+        sys.settrace(None)
+        print("called", bool(stop))
+        if stop:
+            time.sleep(60)
+except signals.StoppedError:
+    came = True
+print("stopped", came)
+"""
+
 
 def stop(process: subprocess.Popen[str], number: int) -> tuple[int, str, str]:
     """Send a signal; status and output."""
@@ -95,6 +131,20 @@ def test_a_stop_that_gets_lost_in_a_destructor_comes_again() -> None:
     assert lost == [True]
     assert stopped.value.number == stop.number == signal.SIGTERM
     assert stop.exit_status == 143
+
+
+@pytest.mark.parametrize("nth", [1, 2, 3])
+def test_a_stop_while_llvm_asks_for_compiled_code_waits(nth: int, tmp_path: Path) -> None:
+    """The last of the three callbacks of a cached kernel hands over its machine code; without it LLVM crashes."""
+    (tmp_path / "kernel.py").write_text(CACHED_KERNEL)
+    (tmp_path / "stopped.py").write_text(STOPPED_IN_CALLBACK)
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    for which in (0, nth):  # the first call compiles
+        command = [sys.executable, "stopped.py", str(which)]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
+        )
+        assert (done.returncode, done.stdout) == (0, f"called {which > 0}\nstopped {which > 0}\n"), done.stderr
 
 
 def test_handlers_are_as_before() -> None:

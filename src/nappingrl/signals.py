@@ -11,6 +11,8 @@ from typing import Any, NoReturn
 
 STOPPING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 RETRY_SECONDS = 0.02
+LOSES_EXCEPTIONS = ("llvmlite.binding.executionengine", "_raw_object_cache_")
+"""Module and start of the name of functions that LLVM calls: without their result it goes on with a null pointer."""
 
 
 class StoppedError(KeyboardInterrupt):
@@ -74,16 +76,17 @@ def raising() -> Iterator[Stop]:
         yield stop
         return
 
-    def interrupt(number: int, _: FrameType | None) -> None:
+    def interrupt(number: int, frame: FrameType | None) -> None:
         stop.number = number
-        raise StoppedError(number)
+        if _is_called_by_llvm(frame):
+            _send_again(number)
+        else:
+            raise StoppedError(number)
 
     def retry(lost: "sys.UnraisableHookArgs") -> None:
-        """An exception within a callback of C code or a destructor is lost: send the signal again a moment later."""
+        """An exception within a callback of C code or a destructor is lost: send the signal again."""
         if isinstance(lost.exc_value, StoppedError):
-            again = threading.Timer(RETRY_SECONDS, os.kill, (os.getpid(), lost.exc_value.number))
-            again.daemon = True
-            again.start()
+            _send_again(lost.exc_value.number)
         else:
             before_hook(lost)
 
@@ -127,6 +130,23 @@ def take_signals() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if sys.platform != "win32":
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
+
+
+def _is_called_by_llvm(frame: FrameType | None) -> bool:
+    """Whether this frame belongs to a callback of LLVM, which crashes where an exception ends it."""
+    module, start = LOSES_EXCEPTIONS
+    while frame is not None:
+        if frame.f_code.co_name.startswith(start) and frame.f_globals.get("__name__") == module:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _send_again(number: int) -> None:
+    """Send a signal to this process, a moment later."""
+    again = threading.Timer(RETRY_SECONDS, os.kill, (os.getpid(), number))
+    again.daemon = True
+    again.start()
 
 
 def _handle_by(handler: Callable[[int, FrameType | None], Any]) -> dict[int, Any]:

@@ -147,6 +147,22 @@ def test_a_wrong_grounding_is_left_for_the_right_one(discrete: Reference) -> Non
     assert not trial.is_translated
 
 
+def test_searches_that_find_nothing_become_rare(discrete: Reference) -> None:
+    world = World(DISCRETE, 1)
+    trial, current = reground(discrete, DISCRETE, world.record(4)), world.record(4)
+    due = []
+    for step in range(1, 4001):
+        if trial.step_is_due(is_end=False):
+            due.append(step)
+            trial.search(discrete, current)
+    assert due == [8, 12, 16, 24, 32, 48, 64, 100, 150, 200, 300, 400, 800, 1200, 1800, 2700]
+    swapped_actions = world.record(4, act=lambda action: [0, 2, 1, 3][action])
+    while not trial.step_is_due(is_end=False):
+        pass
+    trial.search(discrete, swapped_actions)
+    assert trial.is_translated
+
+
 def test_it_says_why_it_translates_nothing(discrete: Reference) -> None:
     trial = reground(discrete, DISCRETE, World(DISCRETE, 1, drift=np.array([0.0, 0.0, 0.2, 0.0])).record(4))
     assert trial.why_not

@@ -26,6 +26,8 @@ from nappingrl.world_model.transitions import MAX_VALUE, Transitions
 FIRST_SEARCHES = (8, 12, 16, 24, 32, 48, 64, 100, 150, 200, 300, 400)
 """Steps since the alarm after which it searches; later every 400."""
 SEARCH_INTERVAL = 400
+FRUITLESS_SHARE = 0.5
+"""After a later search that found nothing, the next waits for this share of the steps so far, if that is longer."""
 N_SEARCHED_ENDS = 10
 """First episodes after each of which it searches, too: initial observations are evidence."""
 MAX_STEPS = 300
@@ -296,6 +298,9 @@ class RegroundTrial:
             self.since, self.is_confirmed = self.n_steps, False
         self.grounding, self.why_not = finding.grounding, finding.why_not
         self.probes, self.tentative, self.n_tentative = [], None, 0
+        is_fruitless = finding.grounding.is_identity and finding.tentative is None and finding.probe is None
+        if is_fruitless and self.n_steps >= SEARCH_INTERVAL:
+            self.next_search = max(self.next_search, self.n_steps + int(FRUITLESS_SHARE * self.n_steps))
         if self.n_probed >= min(MAX_PROBES + N_PER_TRY * self.n_episodes, 3 * MAX_PROBES):
             return
         if finding.tentative is not None:

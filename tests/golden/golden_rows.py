@@ -1,13 +1,15 @@
 """Golden rows: small runs of every domain and method, and a sha256 of the rows of each.
 
 Record them anew with `python tests/golden/golden_rows.py --record`, in a commit that changes rows on purpose. Without
-`--record` the script prints every case whose rows differ. Floats depend on the CPU's vector units, so the file names
-the CPU type that it was recorded on.
+`--record` the script prints every case whose rows differ. Floats depend on the CPU's vector units and on the kernels
+that OpenBLAS chooses for it, so the file names the CPU type that it was recorded on and has hashes for each kernel:
+OPENBLAS_CORETYPE=Haswell in front of the command records those of another one.
 """
 
 import argparse
 import contextlib
 import hashlib
+import importlib
 import io
 import json
 import platform
@@ -17,6 +19,7 @@ import time
 from pathlib import Path
 
 import polars as pl
+import threadpoolctl
 
 FILE = Path(__file__).with_name("rows.json")
 RENAMED = {"return": "restored", "again": "recurred"}
@@ -130,12 +133,19 @@ def run_case(words: list[str]) -> str:
 
 
 def cpu_type() -> str:
-    """The name of this machine's CPU."""
+    """The name of this machine's CPU, and whether it has AVX-512: virtual machines give many types the same name."""
     try:
-        names = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
-        return names[0].partition(":")[2].strip()
-    except (OSError, IndexError):
+        words = dict(line.split(":", 1) for line in Path("/proc/cpuinfo").read_text().splitlines() if ":" in line)
+        names = {name.strip(): text.strip() for name, text in words.items()}
+        return names["model name"] + ", AVX-512" * ("avx512f" in names["flags"].split())
+    except (OSError, KeyError):
         return f"{platform.machine()} {platform.processor()}".strip()
+
+
+def blas_kernels() -> str:
+    """The kernels that numpy's BLAS has chosen: Haswell, SkylakeX."""
+    importlib.import_module("numpy")  # its BLAS is known once it is loaded
+    return next(info["architecture"] for info in threadpoolctl.threadpool_info() if info["user_api"] == "blas")
 
 
 def main() -> None:
@@ -144,7 +154,8 @@ def main() -> None:
     parser.add_argument("--record", action="store_true", help="write the hashes anew")
     parser.add_argument("--only", default="", help="only cases that contain this text")
     arguments = parser.parse_args()
-    stored = json.loads(FILE.read_text()) if FILE.exists() else {"rows": {}}
+    stored = json.loads(FILE.read_text())["rows"] if FILE.exists() else {}
+    recorded = stored.get(blas_kernels(), {})
     found, n_other = {}, 0
     for name, words in CASES.items():
         if arguments.only not in name:
@@ -154,12 +165,12 @@ def main() -> None:
             found[name] = run_case(words)
         except SystemExit as error:
             sys.exit(f"napping run {name}: ended with {error}")
-        is_same = stored["rows"].get(name) == found[name]
+        is_same = recorded.get(name) == found[name]
         n_other += not is_same
         print(f"{'same ' if is_same else 'OTHER'} {time.perf_counter() - started:5.1f} s  {name}", flush=True)
     if arguments.record:
-        rows = stored["rows"] | found if arguments.only else found
-        FILE.write_text(json.dumps({"cpu": cpu_type(), "rows": rows}, indent=1) + "\n")
+        stored[blas_kernels()] = recorded | found if arguments.only else found
+        FILE.write_text(json.dumps({"cpu": cpu_type(), "rows": stored}, indent=1) + "\n")
         print(f"recorded {len(found)} cases in {FILE}")
     elif n_other:
         sys.exit(f"{n_other} of {len(found)} cases have other rows")

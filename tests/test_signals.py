@@ -7,10 +7,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 
-from nappingrl.signals import StoppedError, raising, signals_later
+from nappingrl.signals import LOSES_EXCEPTIONS, StoppedError, raising, signals_later
 from patience import PATIENCE, wait_for
 from processes import catches, has_loaded, members, started
 
@@ -33,8 +34,8 @@ import signal, sys, time
 from kernel import double
 from nappingrl import signals
 
-signals.RETRY_SECONDS = 1  # long enough for the call
-calls = 0
+signals.RETRY_SECONDS = 5  # long enough for the call
+calls, lost = 0, []
 
 def trace(frame, event, argument):
     global calls
@@ -46,6 +47,7 @@ def trace(frame, event, argument):
 came = False
 try:
     with signals.raising() as stop:
+        sys.unraisablehook = lost.append
         sys.settrace(trace)
         assert double(2) == 4
         sys.settrace(None)
@@ -54,7 +56,7 @@ try:
             time.sleep(60)
 except signals.StoppedError:
     came = True
-print("stopped", came)
+print("stopped", came, len(lost))
 """
 
 
@@ -144,7 +146,26 @@ def test_a_stop_while_llvm_asks_for_compiled_code_waits(nth: int, tmp_path: Path
         done = subprocess.run(
             command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
         )
-        assert (done.returncode, done.stdout) == (0, f"called {which > 0}\nstopped {which > 0}\n"), done.stderr
+        assert (done.returncode, done.stdout) == (0, f"called {which > 0}\nstopped {which > 0} 0\n"), done.stderr
+
+
+def _raw_object_cache_stopped(number: int) -> None:
+    signal.raise_signal(number)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stop_that_waits_comes_when_the_block_is_left(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nappingrl.signals.RETRY_SECONDS", 10 * PATIENCE)
+    came = []
+    callback = FunctionType(_raw_object_cache_stopped.__code__, {"__name__": LOSES_EXCEPTIONS[0], "signal": signal})
+    before = signal.signal(number, lambda came_now, _: came.append(came_now))
+    try:
+        with raising() as stop:
+            callback(number)
+            assert (stop.number, came) == (number, [])
+        assert came == [number]
+    finally:
+        signal.signal(number, before)
 
 
 def test_handlers_are_as_before() -> None:

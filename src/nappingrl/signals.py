@@ -71,7 +71,7 @@ def exit_stopped(stop: Stop) -> NoReturn:
 @contextmanager
 def raising() -> Iterator[Stop]:
     """Raise StoppedError where a signal interrupts the block; outside the main thread nothing is changed."""
-    stop = Stop()
+    stop, again = Stop(), _Again()
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return
@@ -79,14 +79,14 @@ def raising() -> Iterator[Stop]:
     def interrupt(number: int, frame: FrameType | None) -> None:
         stop.number = number
         if _is_called_by_llvm(frame):
-            _send_again(number)
+            again.send(number)
         else:
             raise StoppedError(number)
 
     def retry(lost: "sys.UnraisableHookArgs") -> None:
         """An exception within a callback of C code or a destructor is lost: send the signal again."""
         if isinstance(lost.exc_value, StoppedError):
-            _send_again(lost.exc_value.number)
+            again.send(lost.exc_value.number)
         else:
             before_hook(lost)
 
@@ -94,10 +94,15 @@ def raising() -> Iterator[Stop]:
     before = _handle_by(interrupt)
     try:
         yield stop
+    except StoppedError:
+        again.cancel()  # it has come
+        raise
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
         sys.unraisablehook = before_hook
+        if late := again.cancel():
+            signal.raise_signal(late)
 
 
 @contextmanager
@@ -142,11 +147,28 @@ def _is_called_by_llvm(frame: FrameType | None) -> bool:
     return False
 
 
-def _send_again(number: int) -> None:
-    """Send a signal to this process, a moment later."""
-    again = threading.Timer(RETRY_SECONDS, os.kill, (os.getpid(), number))
-    again.daemon = True
-    again.start()
+class _Again:
+    """A signal that this process sends to itself, a moment later."""
+
+    def __init__(self) -> None:
+        self._timer: threading.Timer | None = None
+        self._number = 0
+
+    def send(self, number: int) -> None:
+        """Send it in a moment, in place of one that waits."""
+        self.cancel()
+        self._number = number
+        self._timer = threading.Timer(RETRY_SECONDS, os.kill, (os.getpid(), number))
+        self._timer.daemon = True
+        self._timer.start()
+
+    def cancel(self) -> int:
+        """Keep the signal that waits from being sent; its number, 0: none waits."""
+        timer, self._timer = self._timer, None
+        if timer is None or not timer.is_alive():
+            return 0
+        timer.cancel()
+        return self._number
 
 
 def _handle_by(handler: Callable[[int, FrameType | None], Any]) -> dict[int, Any]:

@@ -85,11 +85,13 @@ def is_run_here(shown: Shown) -> bool:
 
 
 def make_small(words: list[str]) -> list[str]:
-    """The words of a command with few and short trials."""
+    """The words of a command with few and short trials, and with few steps where it trains by a recipe."""
     if words[0] == "replay":
         return [*words[:2], "1"]
     if words[0] == "record" and "--seconds" not in words:
         return [*words, "--seconds", "2"]
+    if words[0] == "train" and not {"--env", "--steps"} & set(words):
+        return [*words, "--steps", "2048"]
     if words[0] != "run":
         return words
     for flag, value in (SMALL if words[1] in ("cartpole", "mountaincar", "crossroad") else TINY).items():

@@ -76,7 +76,7 @@ def test_one_run_serves_two_columns_where_they_are_the_same() -> None:
     assert (found[OURS].status, found[BEYOND].status) == (HOLDS, NOT_JUDGED)
     assert found[OURS].setting == "NAPPING (rule printed, space embedding, score paper)"
     with pytest.raises(BadRunError, match=r"more than one run of 'angrybirds dqn napping.*\(as printed\)"):
-        judge(CLAIMS, [runs[0], runs[0]])
+        judge(CLAIMS, [runs[0], flat("angrybirds", "dqn", "napping", *spread(0.7))])
 
 
 def test_no_adaptation_needs_the_upper_end_of_the_interval() -> None:
@@ -145,9 +145,22 @@ def test_one_trial_has_no_other_draws_to_fail_at() -> None:
 
 
 def test_two_runs_of_the_same_kind_are_refused() -> None:
-    run = flat("cartpole", "ppo", "frozen", 20)
+    runs = [flat("cartpole", "ppo", "frozen", level) for level in (20, 30)]
     with pytest.raises(BadRunError, match="more than one run of 'cartpole ppo frozen'"):
-        judge(CLAIMS, [run, run])
+        judge(CLAIMS, runs)
+
+
+def test_the_same_returns_twice_are_judged_once() -> None:
+    runs = [flat("cartpole", agent, "frozen", *spread(25)) for agent in (*AGENTS, *AGENTS)]
+    assert finding("frozen agents show no adaptation", *runs).n == 20
+
+
+@pytest.mark.parametrize(("key", "value"), [("seed", 1), ("strength", 0.5)])
+def test_runs_of_other_draws_are_not_compared(key: str, value: float) -> None:
+    runs = [flat("cartpole", "zoo-ppo", method, 20) for method in ("frozen", "napping")]
+    other = replace(runs[1], manifest=replace(runs[1].manifest, spec=runs[1].spec | {key: value}))
+    with pytest.raises(BadRunError, match=f"{key} is .* give runs of cartpole with the same {key}"):
+        judge(CLAIMS, [runs[0], other])
 
 
 def test_the_larger_of_two_runs_with_the_same_settings_is_judged() -> None:

@@ -16,7 +16,9 @@ from nappingrl.cli import main
 from nappingrl.errors import BadRunError
 from nappingrl.report.page.metrics import measure_runs
 from nappingrl.report.runs import Run
+from nappingrl.reproduction.columns import BEYOND, OURS
 from nappingrl.reproduction.evaluation import PAPER, Selection, plan_evaluation
+from nappingrl.reproduction.judging import Evidence
 from nappingrl.reproduction.outputs import claims_markdown, judge_claims, write_rows
 from nappingrl.reproduction.published import PublishedRun, publish, read_evidence, read_named, read_published, times_of
 from nappingrl.reproduction.tables import costs_markdown, results_markdown
@@ -218,6 +220,41 @@ def test_a_file_that_tells_wrong_things_of_its_runs_is_refused(file: Path, fault
         read_published(file)
 
 
+def test_a_published_run_is_compared_with_its_folder(stored: list[Run], file: Path) -> None:
+    of_folder, again = stored[1], read_published(file)[0]
+    assert again.in_order_of(of_folder).rows["return"].to_list() == stored[0].rows["return"].to_list()
+
+
+def test_costs_of_variants_add_up(stored: list[Run], tmp_path: Path) -> None:
+    """A folder's name tells variants apart if it is one of `napping paper`; else the method stands for them all."""
+    names = ["mountaincar-dqn-napping", "mountaincar-dqn-napping-goal", "a", "b"]
+    runs = [
+        PublishedRun(stored[1].manifest, stored[1].rows, published_as=name, times=Times(cpu=10.0 * number))
+        for number, name in enumerate(names, 1)
+    ]
+    assert costs_markdown(runs).splitlines()[2:] == [
+        "| `napping` | 80 |",
+        "| `napping-goal` | 20 |",
+        "| **all: 100** | 100 |",
+    ]
+
+
+def test_a_novelty_that_comes_twice_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "crossroad.parquet"
+    publish([nappingrl.run("crossroad", "dqn", "frozen", novelty="all", trials=1, protocol="1+2")], file)
+    first, *_, last = read_published(file)[0].novelties
+    rewrite(file, pl.read_parquet(file).with_columns(pl.col("novelty").replace(last, first)))
+    with pytest.raises(BadRunError, match="are of 8 draws instead of 9"):
+        read_published(file)
+
+
+def test_episodes_of_unknown_end_are_refused(file: Path) -> None:
+    rows = pl.read_parquet(file).with_columns(won=pl.when(pl.col("episode") > 0).then(pl.lit(True)))
+    rewrite(file, rows)
+    with pytest.raises(BadRunError, match="column won of mountaincar-dqn-frozen has empty cells"):
+        read_published(file)
+
+
 def test_outputs_stay_in_their_folder(stored: list[Run], tmp_path: Path) -> None:
     """Also where a manifest names a path as its domain."""
     far = replace(stored[0].manifest, spec=stored[0].spec | {"domain": f"{tmp_path}/far/away"})
@@ -277,12 +314,42 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
         read_published(tmp_path / "b.parquet")
 
 
-def test_the_docs_show_what_the_published_rows_say() -> None:
-    runs = read_evidence([DOCS / "paper"])
-    shown = (DOCS / "claims.md").read_text("utf-8").splitlines()
-    judged = [line for line in claims_markdown(judge_claims(runs)).splitlines() if line.startswith("| ")]
-    assert [line for line in judged if line not in shown] == []
-    results = (DOCS / "results.md").read_text("utf-8").splitlines()
-    assert [line for line in results_markdown(runs).splitlines() if line.startswith("| ") and line not in results] == []
-    speed = (DOCS / "speed.md").read_text("utf-8").splitlines()
-    assert [line for line in costs_markdown(runs).splitlines() if line.startswith("| ") and line not in speed] == []
+@pytest.fixture(scope="module")
+def published() -> list[Run]:
+    """The runs that the docs show."""
+    return read_evidence([DOCS / "paper"])
+
+
+def missing_tables(page: str, text: str) -> list[str]:
+    """The tables of a text that a page of the docs does not have as a whole, row for row."""
+    shown = f"{(DOCS / page).read_text('utf-8')}\n"
+    return [part for part in text.split("\n\n") if part.startswith("| ") and f"\n\n{part.strip()}\n\n" not in shown]
+
+
+def test_the_docs_show_what_the_published_rows_say(published: list[Run]) -> None:
+    assert missing_tables("claims.md", claims_markdown(judge_claims(published))) == []
+    assert missing_tables("results.md", results_markdown(published)) == []
+    assert missing_tables("speed.md", costs_markdown(published)) == []
+
+
+OVERVIEW = {
+    "CartPole, PPO of the RL Zoo": ("cartpole", "zoo-ppo"),
+    "MountainCar, DQN": ("mountaincar", "dqn"),
+    "CrossRoad, DQN": ("crossroad", "sb3-dqn"),
+    "Angry Birds, DQN": ("angrybirds", "dqn"),
+}
+"""The rows of the table of the README."""
+
+
+def test_the_readme_shows_what_the_published_rows_say(published: list[Run]) -> None:
+    runs = Evidence.collect(published).view(OURS)
+    lines = (DOCS.parent / "README.md").read_text("utf-8").splitlines()
+    for label, (domain, agent) in OVERVIEW.items():
+        (line,) = [line for line in lines if line.startswith(f"| {label}")]
+        shown = [cell.strip(" *") for cell in line.strip("|").split("|")[1:]]
+        methods = ["frozen", "napping", BEYOND, *(["oracle"] if runs.has(domain, agent, "oracle") else [])]
+        summaries = [runs.run(domain, agent, method).summary() for method in methods]
+        values = [summaries[0].pre_mean, *(summary.last10_mean for summary in summaries)]
+        for text, value in zip(shown, values, strict=False):
+            assert value is not None
+            assert f"{value:.{len(text.partition('.')[2])}f}" == text, (label, text, value)

@@ -13,7 +13,7 @@ from nappingrl.cli import argv
 from nappingrl.cli.console import print_note, print_table, progress, warn_incomplete
 from nappingrl.errors import BadRunError
 from nappingrl.report.runs import Run
-from nappingrl.reproduction.judging import FAILS, largest_runs
+from nappingrl.reproduction.judging import FAILS, largest_runs, settings_key
 from nappingrl.reproduction.outputs import (
     count_verdicts,
     describe_verdict,
@@ -42,7 +42,7 @@ class Claims:
 
     folders: Positional[tuple[Path, ...]]
     """Folders with runs at any depth, such as the --out of `napping paper`, or published files (paper/rows/*.parquet).
-    Of runs that only differ in the number of trials, the largest is judged."""
+    Of runs that only differ in the number of trials, the largest is judged; all of a domain need the same seed."""
     partial: bool = False
     """Accept unfinished runs and use their finished parts."""
     out: Path | None = None
@@ -63,8 +63,8 @@ class Claims:
             judged = judge_claims(runs, on_progress)
             if self.out is not None:
                 self._write(runs, judged, self.out, on_progress)
-        if n_smaller := len(found) - len(runs):
-            print_note(f"{n_smaller} runs are left out: there are larger ones with the same settings")
+        for note in _notes(found, runs):
+            print_note(note)
         warn_incomplete(runs)
         if self.json:
             print(json.dumps({"claims": judged}))
@@ -88,6 +88,23 @@ class Claims:
         write_pages(published, out, lambda paths, folder, statistic: command)
         write_pass_rates(published, out)
         print_note(f"tables, pages and rows: {out}")
+
+
+def _notes(found: list[Run], runs: list[Run]) -> list[str]:
+    """Which runs are left out, and which of them an older or newer version of the source has made."""
+    kept = {settings_key(run): run for run in runs}
+    notes = []
+    for run in found:
+        other = kept[settings_key(run)]
+        if any(run is one for one in runs):
+            continue
+        is_other = run.manifest.source_sha256 != other.manifest.source_sha256
+        source = ", of another version of the source" * is_other
+        notes.append(
+            f"{run.path or run.name} is left out ({run.n_trials} trials): there is one with the same settings and "
+            f"{other.n_trials} trials{source}"
+        )
+    return notes
 
 
 def print_claims(judged: list[dict[str, Any]]) -> None:

@@ -24,7 +24,7 @@ from nappingrl.report.intervals import (
     rate_interval,
     resampled_interval,
 )
-from nappingrl.report.runs import Run
+from nappingrl.report.runs import SAME_DRAWS, Run
 from nappingrl.reproduction.columns import COLUMNS, columns_of, setting_of
 from nappingrl.types import Flags, Floats
 
@@ -171,19 +171,22 @@ class Evidence:
     def collect(runs: Sequence[Run]) -> "Evidence":
         """One run of each domain, agent, and column or method; variants of a column's method are no evidence.
 
-        Of runs that differ in nothing but the number of trials, the largest.
+        Of runs that differ in nothing but the number of trials, the largest. All runs of a domain met the same draws,
+        as claims compare them trial by trial.
         """
         with_columns = {column.method for column in COLUMNS.values()}
         found: dict[tuple[str, str, str], Run] = {}
+        first_of: dict[str, Run] = {}
         for run in largest_runs(runs):
             for kind in columns_of(run.spec) if run.method in with_columns else (run.method,):
                 key = (run.domain, str(run.spec["agent"]), kind)
                 if key in found:
                     raise BadRunError(
-                        f"more than one run of '{run.manifest.label}' ({kind}); claims need one of each domain, agent "
-                        "and method: give a folder with fewer runs"
+                        f"more than one run of '{run.manifest.label}' ({kind}): {_place(found[key])} and "
+                        f"{_place(run)}; claims need one of each: give a folder with fewer runs"
                     )
                 found[key] = run
+                _check_draws(first_of.setdefault(run.domain, run), run)
         return Evidence(found)
 
     def view(self, column: str) -> "Evidence":
@@ -233,13 +236,49 @@ class Evidence:
         return paired(a, b)
 
 
+def _place(run: Run) -> str:
+    return str(run.path or run.name or run.label)
+
+
+def _check_draws(first: Run, run: Run) -> None:
+    """Raise where two runs of a domain did not meet the same draws."""
+    for key in SAME_DRAWS:
+        if first.spec[key] != run.spec[key]:
+            raise BadRunError(
+                f"{key} is {first.spec[key]} in {_place(first)} and {run.spec[key]} in {_place(run)}; claims compare "
+                f"runs trial by trial: give runs of {run.domain} with the same {key}"
+            )
+
+
 def largest_runs(runs: Sequence[Run]) -> list[Run]:
-    """The runs, of those that differ in nothing but the number of trials the largest, in the place of the first."""
-    alike: dict[bytes, list[tuple[int, Run]]] = {}
+    """The runs, of those that differ in nothing but the number of trials the largest, in the place of the first.
+
+    Of equally large ones with the same returns, the first.
+    """
+    alike: dict[bytes, list[Run]] = {}
     for run in runs:
-        settings = msgspec.json.encode([{**run.spec, "trials": 0}, run.manifest.agent_sha256], order="deterministic")
-        alike.setdefault(settings, []).append((run.n_trials, run))
-    return [run for group in alike.values() for size, run in group if size == max(size for size, _ in group)]
+        alike.setdefault(settings_key(run), []).append(run)
+    return [run for group in alike.values() for run in _largest(group)]
+
+
+def settings_key(run: Run) -> bytes:
+    """What runs share that differ in nothing but the number of trials."""
+    return msgspec.json.encode([{**run.spec, "trials": 0}, run.manifest.agent_sha256], order="deterministic")
+
+
+def _largest(group: Sequence[Run]) -> list[Run]:
+    if len(group) == 1:
+        return list(group)
+    most = max(run.n_trials for run in group)
+    returns: list[pl.DataFrame] = []
+    kept: list[Run] = []
+    for run in group:
+        # as precise as published returns are
+        of_run = run.rows.select("novelty", "number", "episode", pl.col("return").cast(pl.Float32)).sort(pl.all())
+        if run.n_trials == most and not any(of_run.equals(other) for other in returns):
+            returns.append(of_run)
+            kept.append(run)
+    return kept
 
 
 def paired(first: pl.DataFrame, second: pl.DataFrame) -> Floats:

@@ -224,6 +224,8 @@ def _run(name: str, manifest: Manifest, times: Times, rows: pl.DataFrame) -> Pub
         pl.col("novelty").cast(pl.String), pl.col("return", "^param_.*$").cast(pl.Float64)
     )
     rows = rows.select(column for column in rows.columns if not rows[column].is_null().all())
+    if _WON in rows.columns and rows[_WON].has_nulls():
+        raise BadRunError(f"column {_WON} of {name} has empty cells")
     draws = rows.select("novelty", "number").unique(maintain_order=True)
     draws = draws.with_columns(pl.Series("trial", spec.trial_ids(draws.rows()), pl.String))
     rows = rows.join(draws, on=["novelty", "number"], maintain_order="left")
@@ -233,6 +235,8 @@ def _run(name: str, manifest: Manifest, times: Times, rows: pl.DataFrame) -> Pub
         check_trials(rows, whole, 0)
     except BadPartError as error:
         raise BadRunError(f"rows of {name} are {error}") from error
+    if len(draws) != manifest.n_trials:
+        raise BadRunError(f"rows of {name} are of {len(draws)} draws instead of {manifest.n_trials}")
     names = [phase for phase, count in phases(spec.protocol) for _ in range(count)]
     rows = rows.with_columns(
         pl.lit(pl.Series([names], dtype=pl.List(pl.String))).list.get(pl.col("episode") + spec.n_before).alias("phase")

@@ -1,5 +1,6 @@
 """Tables of an evaluation in Markdown: what every agent earns with every method, and how long the stages took."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from nappingrl.report.looks import domain_title, method_look
@@ -71,7 +72,9 @@ def costs_markdown(runs: Sequence[Run]) -> str:
 
     -: unknown, or not run; left out at the end.
     """
-    seconds = {(run.domain, _kind(run), str(run.spec["agent"])): times_of(run).cpu for run in runs}
+    seconds: dict[tuple[str, str, str], float] = defaultdict(float)
+    for run in runs:
+        seconds[run.domain, _kind(run), str(run.spec["agent"])] += times_of(run).cpu
     agents = {domain: list(dict.fromkeys(agent for of, _, agent in seconds if of == domain)) for domain, *_ in seconds}
     table: list[tuple[str, ...]] = [("method", *(f"{domain} ({', '.join(names)})" for domain, names in agents.items()))]
     for kind in dict.fromkeys(kind for _, kind, _ in seconds):
@@ -89,8 +92,9 @@ def costs_markdown(runs: Sequence[Run]) -> str:
 
 
 def _kind(run: Run) -> str:
-    """The method, with what tells variants of it apart."""
-    return run.name.removeprefix(f"{run.domain}-{run.spec['agent']}-")
+    """The method; of a folder named as those of `napping paper`, with what tells variants of it apart."""
+    named = run.name.removeprefix(f"{run.domain}-{run.spec['agent']}-")
+    return named if named.startswith(run.method) else run.method
 
 
 def times_table(

@@ -24,8 +24,9 @@ from nappingrl.world_model.reference import N_START, Reference
 from nappingrl.world_model.transitions import MAX_VALUE, Transitions
 
 FIRST_SEARCHES = (8, 12, 16, 24, 32, 48, 64, 100, 150, 200, 300, 400)
-"""Steps since the alarm after which it searches; later every 400."""
+"""Steps since the alarm after which it searches."""
 SEARCH_INTERVAL = 400
+"""The least number of steps between two searches after those."""
 FRUITLESS_SHARE = 0.5
 """After a later search that found nothing, the next waits for this share of the steps so far, if that is longer."""
 N_SEARCHED_ENDS = 10

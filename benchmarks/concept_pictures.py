@@ -65,11 +65,11 @@ def draw_detectors(path: Path) -> None:
         axes = canvas.subplots()
         axes.plot(values, color=BLUE, label="surprise")
         axes.axhline(limit, color=FAILED, linewidth=0.9, label="limit")
-        axes.axvline(ends[0], color=GREY, linewidth=0.9)
-        axes.annotate("the force is reversed", (ends[0], 0.9), (-4, 0), xycoords=axes.get_xaxis_transform(),
+        axes.axvline(ends[0] - 0.5, color=GREY, linewidth=0.9)
+        axes.annotate("the force is reversed", (ends[0] - 0.5, 0.9), (-4, 0), xycoords=axes.get_xaxis_transform(),
                       textcoords="offset points", ha="right")  # fmt: skip
         if alarm is not None:
-            axes.plot(alarm, values[alarm], "o", color=FAILED, label=f"alarm, {alarm + 1 - ends[0]} steps later")
+            axes.plot(alarm, values[alarm], "o", color=FAILED, label=f"alarm in step {alarm + 1 - ends[0]} after it")
         axes.set(xlabel="step", ylabel="multiple of the limit", xlim=(ends[0] - 30, ends[1]))
         axes.set_yscale("symlog", linthresh=1)
         axes.set_ylim(0, 100)
@@ -105,12 +105,17 @@ def draw_auto(path: Path) -> None:
     with style():
         canvas = new_canvas(TWO_COLUMNS, HEIGHT)
         axes = canvas.subplots()
-        axes.plot(frozen["episode"], frozen["return"], color=GREY, linewidth=0.8, label="frozen agent alone")
+        for is_after in (False, True):
+            part = frozen.filter((pl.col("episode") >= 0) == is_after)
+            label = "frozen agent alone" if is_after else None
+            axes.plot(part["episode"], part["return"], color=GREY, linewidth=0.8, label=label)
         names = auto["acted"].unique(maintain_order=True).to_list()
         colours = dict(zip(sorted(names), (BLUE, ORANGE, "#009e73", "#cc79a7"), strict=False))
         for name in names:
             part = auto.filter(pl.col("acted") == name)
-            axes.plot(part["episode"], part["return"], "o", color=colours[name], label=f"{name or 'the agent'} acts")
+            axes.plot(
+                part["episode"], part["return"], "o", color=colours[name], label=f"auto: {name or 'the agent'} acts"
+            )
         axes.axvline(-0.5, color="#444444", linewidth=0.9)
         axes.set(xlabel="episode after the change", ylabel="return", ylim=(0, 215))
         add_legend(canvas, [axes])
@@ -133,7 +138,7 @@ def draw_guard(path: Path) -> None:
             axes.plot(mean["episode"], mean["return"], color=colour, label=name)
         axes.axvline(-0.5, color="#444444", linewidth=0.9)
         axes.set(xlabel="episode after the change", ylabel="mean return, 40 trials", ylim=(0, 215))
-        axes.legend(loc="center right")
+        add_legend(canvas, [axes])
     save(canvas, path, DPI)
 
 
@@ -145,7 +150,7 @@ def draw_foresight(path: Path) -> None:
     env = agent.wrap(make_world(-10.0))
     observation, _ = env.reset(seed=50)
     imagined, real = agent.method.imagine(0, observation.astype(np.float64), 60), [observation]
-    while len(real) < 60:
+    while len(real) <= 60:
         observation, *_ = env.step(agent.predict(observation)[0])
         real.append(observation)
     with style():
@@ -153,7 +158,8 @@ def draw_foresight(path: Path) -> None:
         axes = canvas.subplots()
         axes.plot(np.degrees(np.array(real)[:, 2]), color=BLUE, label="what happens")
         if imagined is not None:
-            axes.plot(np.degrees(imagined[:, 2]), color=ORANGE, linestyle="--", label="what the model predicts")
+            steps = 1 + np.arange(len(imagined))  # the first prediction follows the first observation
+            axes.plot(steps, np.degrees(imagined[:, 2]), color=ORANGE, linestyle="--", label="what the model predicts")
         axes.set(xlabel="step", ylabel="angle of the pole, degrees")
         axes.legend(loc="lower right")
     save(canvas, path, DPI)

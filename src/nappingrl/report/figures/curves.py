@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 EPISODE = "episode (0: the first after the novelty)"
+DOTTED = " (dotted line: first alarm)"
 SMALL_PANEL_START = -10
 """First episode of small panels: nothing happens before it."""
 ENLARGE_BELOW = 0.3
@@ -78,9 +79,9 @@ def _plot_agents(runs: Sequence[Run], statistic: str, start: int) -> "Canvas":
     panels = canvas.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False).ravel()
     for axes, (agent, (members, shown)) in zip(panels, agents.items(), strict=False):
         _plot_returns(axes, members, shown, statistic, start)
-        mark_novelty(axes, members, is_named=False)
+        has_alarm = mark_novelty(axes, members, is_named=False)
         axes.set_title(agent if start < 0 else f"{agent}\nbefore the novelty: {_levels_before(members, shown)}")
-        axes.set_xlabel("episode (dotted line: first alarm)")
+        axes.set_xlabel(f"episode{DOTTED * has_alarm}")
         axes.tick_params(labelbottom=True)
     for axes in panels[len(agents) :]:
         axes.remove()
@@ -107,19 +108,19 @@ def plot_by_novelty(runs: Sequence[Run], statistic: str) -> "Canvas":
     panels = canvas.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False).ravel()
     low, high = span_of(runs[0].manifest, *(run.rows for run in runs))
     shown = looks(runs)
-    counts = []
+    counts, has_alarm = [], False
     for axes, name in zip(panels, names, strict=False):
         here = [(run.where(name), look) for run, look in zip(runs, shown, strict=True) if name in run.novelties]
         members = [run for run, _ in here]
         counts += [run.n_trials for run in members]
         _plot_returns(axes, members, [look for _, look in here], statistic, SMALL_PANEL_START)
-        mark_novelty(axes, members, is_named=False)
+        has_alarm |= mark_novelty(axes, members, is_named=False)
         axes.set_title(name)
         axes.set_ylim(low - 0.06 * (high - low), high + 0.06 * (high - low))
     for axes in panels[len(names) :]:
         axes.remove()
     panels[min(n_columns * (n_rows - 1) + n_columns // 2, len(names) - 1)].set_xlabel(
-        "episode (full line: novelty; dotted line: first alarm)"
+        f"episode (full line: novelty{'; dotted line: first alarm' * has_alarm})"
     )
     words = name_interval(statistic, min(counts) if min(counts) >= MIN_TRIALS_OF_A_BAND else 1)
     canvas.supylabel(f"return ({words} over {count_words(counts)})", fontsize=8)
@@ -164,8 +165,8 @@ def plot_regions(runs: Sequence[Run]) -> "Canvas":
     left.locator_params(axis="y", integer=True)
     right.set_ylim(-0.03, 1.03)
     for axes in (left, right):
-        mark_novelty(axes, with_regions, is_named=False)
-        axes.set(xlabel="episode after the novelty (dotted: first alarm)", xlim=(-2, None))
+        has_alarm = mark_novelty(axes, with_regions, is_named=False)
+        axes.set(xlabel=f"episode after the novelty{DOTTED * has_alarm}", xlim=(-2, None))
     add_legend(canvas, [left])
     return canvas
 

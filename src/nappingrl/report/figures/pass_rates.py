@@ -38,7 +38,8 @@ MOST_BANDS = 4
 """With more runs than this only methods have a band, not baselines or controls."""
 MOST_BESIDE = 8
 """Entries of a legend that fit into an empty panel."""
-_BARS = {BEFORE: ("#bbbbbb", ""), AFTER: ("#d55e00", "////"), END: ("#0072b2", "")}
+_BARS = {BEFORE: ("#d9d9d9", ""), AFTER: ("#ffffff", "////"), END: ("#555555", "")}
+"""Shades, as colours stand for methods in other figures."""
 _LIMITS = (-0.04, 1.04)
 
 
@@ -155,7 +156,7 @@ def plot_agents(runs: Sequence[Run]) -> "Canvas":
                 axes.hlines(at, *ends, color="black", linewidth=0.9)
     axes.set_yticks(range(len(rates)), [run.run for run in rates])
     axes.grid(visible=False, axis="y")
-    axes.invert_yaxis()
+    axes.set_ylim(len(rates) - 0.4, -0.6)
     counts = [_overall(run)[END].trials for run in rates]
     axes.set(xlim=(0, 1.04), xlabel=f"{name_interval('rate', min(counts))} over {count_words(counts)}")
     add_legend(canvas, [axes])

@@ -132,8 +132,8 @@ def plot_interval(
     axes.plot(x, centre, markevery=markevery, **look.line)
 
 
-def mark_novelty(axes: "Axes", runs: Sequence[Run], is_named: bool = True) -> None:
-    """A line at the novelty, and one at the first alarm."""
+def mark_novelty(axes: "Axes", runs: Sequence[Run], is_named: bool = True) -> bool:
+    """A line at the novelty, and one at the first alarm if an episode before it is in view; whether that is drawn."""
     axes.axvline(-0.5, color="#444444", linewidth=0.9)
     is_alarm = (pl.col("episode") >= 0) & pl.col("detected")
     alarms = [run.rows.filter(is_alarm)["episode"] for run in runs if "detected" in run.rows.columns]
@@ -145,6 +145,7 @@ def mark_novelty(axes: "Axes", runs: Sequence[Run], is_named: bool = True) -> No
         if first > 0:
             axes.annotate("first alarm", (first - 0.5, 1.0), (0, 2), ha="left", va="bottom", **above)
         axes.annotate("novelty ", (-0.5, 1.0), (0, 2), ha="right" if first > 0 else "center", va="bottom", **above)
+    return first > 0
 
 
 def episodes_by_trial(rows: pl.DataFrame, column: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

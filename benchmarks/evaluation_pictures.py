@@ -1,10 +1,10 @@
-"""The pictures of docs/results.md, drawn from the published rows of the paper's evaluation.
+"""The pictures of docs/results.md and docs/figures.md, drawn from the published rows of the paper's evaluation.
 
 python benchmarks/evaluation_pictures.py docs/paper docs/images
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 COLUMNS = ("frozen", "napping", "napping-printed", "auto", "oracle")
+DPI = 150
 LEVELS = (-262, -15)
 """What MountainCar's picture shows: more would make lines one that are 30 apart."""
 
@@ -53,18 +54,50 @@ def plot_crossroad(runs: Sequence[Run]) -> "Canvas":
     return FIGURES["overall"].plot(named(runs, "crossroad", ("sb3-dqn", "sb3-ppo"), COLUMNS), "mean")
 
 
-def plot_angrybirds(runs: Sequence[Run]) -> "Canvas":
-    networks = named(runs, "angrybirds", ("dqn", "dqn-rel", "dqn-raster"), ("frozen", "napping", "auto"))
-    scripted = named(runs, "angrybirds", ("hydra", "replanner", "naive", "naive-adaptation", "datalab"), ("frozen",))
-    return FIGURES["angrybirds-agents"].plot(label_runs([*networks, *scripted]))
+def networks(runs: Sequence[Run]) -> list[Run]:
+    return named(runs, "angrybirds", ("dqn", "dqn-rel", "dqn-raster"), ("frozen", "napping", "auto"))
+
+
+def scripted(runs: Sequence[Run]) -> list[Run]:
+    return named(runs, "angrybirds", ("hydra", "replanner", "naive", "naive-adaptation", "datalab"), ("frozen",))
+
+
+def plot_birds_by_novelty(runs: Sequence[Run]) -> "Canvas":
+    few = named(runs, "angrybirds", ("dqn", "dqn-rel"), ("frozen", "napping"))
+    few += named(runs, "angrybirds", ("hydra", "naive-adaptation", "datalab"), ("frozen",))
+    return FIGURES["by-novelty"].plot(label_runs(few))
+
+
+def plot_map(runs: Sequence[Run]) -> "Canvas":
+    return FIGURES["mountaincar-map"].plot(named(runs, "mountaincar", ("dqn", "ppo-weak"), ("frozen", "napping")))
+
+
+def plot_road_novelties(runs: Sequence[Run]) -> "Canvas":
+    shown = named(runs, "crossroad", ("sb3-dqn", "sb3-ppo"), ("frozen", "napping", "auto"))
+    return FIGURES["by-novelty"].plot(shown, "mean")
+
+
+def of_napping(figure: str, domain: str, agents: Sequence[str], statistic: str) -> Callable[[Sequence[Run]], "Canvas"]:
+    """A figure of NAPPING alone, with our rule and score."""
+    return lambda runs: FIGURES[figure].plot(named(runs, domain, agents, ("napping",)), statistic)
 
 
 PICTURES = {
     "paper-cartpole": plot_cartpole,
+    "paper-cartpole-by-value": of_napping("by-value", "cartpole", ("zoo-ppo", "zoo-dqn"), "median"),
     "paper-mountaincar": plot_mountaincar,
+    "paper-mountaincar-by-value": of_napping("by-value", "mountaincar", ("dqn", "ppo-strong", "ppo-weak"), "mean"),
+    "paper-mountaincar-map": plot_map,
     "paper-crossroad": plot_crossroad,
-    "paper-angrybirds": plot_angrybirds,
+    "paper-crossroad-by-agent": of_napping("by-agent", "crossroad", ("sb3-dqn", "sb3-ppo"), "mean"),
+    "paper-crossroad-by-novelty": plot_road_novelties,
+    "paper-angrybirds": lambda runs: FIGURES["angrybirds-agents"].plot(label_runs([*networks(runs), *scripted(runs)])),
+    "paper-angrybirds-by-novelty": plot_birds_by_novelty,
+    "paper-angrybirds-asymptotic": lambda runs: FIGURES["angrybirds-asymptotic"].plot(
+        label_runs([*networks(runs), *scripted(runs)])
+    ),
 }
+"""For each picture what draws it from all published runs."""
 
 
 def main() -> None:
@@ -76,7 +109,7 @@ def main() -> None:
     runs = read_evidence([args.rows])
     for name in args.only:
         with style():
-            print(save(PICTURES[name](runs), args.folder / f"{name}.png"))
+            print(save(PICTURES[name](runs), args.folder / f"{name}.png", DPI))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from nappingrl.errors import BadRunError
 from nappingrl.report.figures.style import (
+    DOTTED,
     MIN_TRIALS_OF_A_BAND,
     MOST_LINES,
     ONE_COLUMN,
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 EPISODE = "episode (0: the first after the novelty)"
-DOTTED = " (dotted line: first alarm)"
 SMALL_PANEL_START = -10
 """First episode of small panels: nothing happens before it."""
 ENLARGE_BELOW = 0.3

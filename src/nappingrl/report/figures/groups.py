@@ -11,6 +11,7 @@ from nappingrl.errors import BadRunError
 from nappingrl.report.aggregates import profile
 from nappingrl.report.figures.curves import SMALL_PANEL_START
 from nappingrl.report.figures.style import (
+    DOTTED,
     TWO_COLUMNS,
     add_legend,
     count_words,
@@ -97,9 +98,9 @@ def plot_by_agent(runs: Sequence[Run], statistic: str) -> "Canvas":
             seen = episodes >= SMALL_PANEL_START
             line: dict[str, Any] = {"color": colours[name], "marker": markers[name], "markevery": (i, 9), "label": name}
             axes.plot(episodes[seen], over_trials(returns[:, seen], statistic).centre, linewidth=1.0, **line)
-        mark_novelty(axes, [run], is_named=False)
+        has_alarm = mark_novelty(axes, [run], is_named=False)
         axes.set_title(look.label)
-        axes.set_xlabel("episode (dotted line: first alarm)")
+        axes.set_xlabel(f"episode{DOTTED * has_alarm}")
         axes.set_ylim(low - 0.06 * (high - low), high + 0.06 * (high - low))
     for axes in panels[len(runs) :]:
         axes.remove()

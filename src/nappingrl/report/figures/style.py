@@ -132,6 +132,10 @@ def plot_interval(
     axes.plot(x, centre, markevery=markevery, **look.line)
 
 
+DOTTED = " (dotted line: first alarm)"
+"""Ends the words of an axis where `mark_novelty` has drawn an alarm."""
+
+
 def mark_novelty(axes: "Axes", runs: Sequence[Run], is_named: bool = True) -> bool:
     """A line at the novelty, and one at the first alarm if an episode before it is in view; whether that is drawn."""
     axes.axvline(-0.5, color="#444444", linewidth=0.9)

@@ -6,12 +6,14 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
 import nappingrl
+from damaged_parquet import panicking, understated
 from nappingrl.cli import main
 from nappingrl.errors import BadRunError
 from nappingrl.report.page.metrics import measure_runs
@@ -153,7 +155,7 @@ DAMAGE: dict[str, Callable[[pl.DataFrame], pl.DataFrame]] = {
     "41 rows instead of 42": lambda rows: rows.filter((pl.col("episode") > -2) | (pl.col("number") != 1)),
     "episodes are missing, doubled": lambda rows: pl.concat([rows[:5], rows[4:13], rows[14:]]),
     "28 rows instead of 42": lambda rows: rows.filter(pl.col("number") > 0),
-    "84 rows instead of 42": lambda rows: pl.concat([rows, rows]),
+    "it has 168 rows; its runs have 84 episodes": lambda rows: pl.concat([rows, rows]),
     "42 trials instead of 3": lambda rows: rows.sort("run", "episode", "number"),
     "physics/0/1-": lambda rows: rows.with_columns(pl.col("number") + 1),
     "of other runs": lambda rows: rows.filter(pl.col("method") == "frozen"),
@@ -177,6 +179,44 @@ def test_damaged_rows_are_refused(file: Path, fault: str) -> None:
     with pytest.raises(BadRunError, match=rf"mountaincar\.parquet cannot be read: .*{fault}") as error:
         read_published(file)
     assert "\n" not in str(error.value)
+
+
+def test_no_more_rows_are_unpacked_than_the_runs_have(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, metadata = pl.read_parquet(file), {KEY: pl.read_parquet_metadata(file)[KEY]}
+    unpacked: list[int] = []
+    read = pl.read_parquet
+
+    def count(*words: Any, **options: Any) -> pl.DataFrame:
+        table = read(*words, **options)
+        unpacked.append(len(table))
+        return table
+
+    monkeypatch.setattr(pl, "read_parquet", count)
+    file.write_bytes(understated(pl.concat([rows] * 200), len(rows), metadata))
+    assert sum(run.n_trials for run in read_published(file)) == 6
+    assert unpacked == [84]
+
+
+@pytest.mark.parametrize(
+    ("limit", "most", "fault"),
+    [
+        ("MAX_PUBLISHED_CELLS", 839, "it has 840 cells; at most 839 are read"),
+        ("MAX_NAMES", 9, "it has 10 columns; at most 9 are read"),
+    ],
+)
+def test_many_cells_and_columns_are_refused(
+    file: Path, limit: str, most: int, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert len(read_published(file)) == 2
+    monkeypatch.setattr(f"nappingrl.reproduction.published.{limit}", most)
+    with pytest.raises(BadRunError, match=fault):
+        read_published(file)
+
+
+def test_a_file_that_polars_panics_at_is_refused(file: Path) -> None:
+    file.write_bytes(panicking(pl.read_parquet(file), {KEY: pl.read_parquet_metadata(file)[KEY]}))
+    with pytest.raises(BadRunError, match=r"mountaincar\.parquet cannot be read: polars cannot unpack it"):
+        read_published(file)
 
 
 def test_unknown_columns_are_not_read(file: Path) -> None:

@@ -21,9 +21,9 @@ from nappingrl.files import UnusableFileError, read_file
 from nappingrl.registry import domains
 from nappingrl.report.runs import Run, check_one_domain, label_runs, read_run, read_runs
 from nappingrl.reproduction.times import Times, read_times
-from nappingrl.trials.limits import MAX_MANIFEST_BYTES, MAX_NAMES, MAX_PART_BYTES, MAX_PUBLISHED_ROWS
+from nappingrl.trials.limits import MAX_MANIFEST_BYTES, MAX_NAMES, MAX_PART_BYTES, MAX_PUBLISHED_CELLS
 from nappingrl.trials.manifest_record import Manifest, ManifestError, parse_manifest
-from nappingrl.trials.parts import BadPartError, check_length, check_trials
+from nappingrl.trials.parts import UNREADABLE, BadPartError, check_length, check_trials, reason
 from nappingrl.trials.protocol import phases
 from nappingrl.trials.store import RunFolder, make_folder, write_output
 
@@ -169,14 +169,14 @@ def read_published(file: Path) -> list[PublishedRun]:
     try:
         content = read_file(file, MAX_PART_BYTES)
         records = _read_records(content)
-        table = _read_table(content)
+        most = sum(manifest.n_trials * manifest.n_episodes for manifest, _ in records.values())
+        table = _read_table(content, most)
         parts = {str(key[0]): part for key, part in table.partition_by("run", as_dict=True).items()}
         if set(parts) != set(records):
             raise BadRunError("its rows are of other runs than those that it tells of")
         return [_run(name, *records[name], parts[name]) for name in records]
-    except (BadRunError, ManifestError, msgspec.MsgspecError, pl.exceptions.PolarsError, UnusableFileError) as error:
-        reason = str(error).strip().partition("\n")[0] or type(error).__name__
-        raise BadRunError(f"{file} cannot be read: {reason}") from error
+    except (BadRunError, ManifestError, msgspec.MsgspecError, *UNREADABLE, UnusableFileError) as error:
+        raise BadRunError(f"{file} cannot be read: {reason(error)}") from error
     except RecursionError as error:
         raise BadRunError(f"{file} cannot be read: what it tells of its runs is nested too deeply") from error
 
@@ -192,19 +192,24 @@ def _read_records(content: bytes) -> dict[str, tuple[Manifest, Times]]:
     return {name: (parse_manifest(bytes(record.manifest)), record.times) for name, record in records.items()}
 
 
-def _read_table(content: bytes) -> pl.DataFrame:
-    """The columns that are known, checked before they are unpacked."""
+def _read_table(content: bytes, most: int) -> pl.DataFrame:
+    """The columns that are known, of at most so many rows, checked before they are unpacked."""
     n_rows = pl.scan_parquet(io.BytesIO(content)).select(pl.len()).collect().item()
-    if n_rows > MAX_PUBLISHED_ROWS:
-        raise BadRunError(f"it has {n_rows:,} rows; at most {MAX_PUBLISHED_ROWS:,} are read")
+    if n_rows > most:
+        raise BadRunError(f"it has {n_rows:,} rows; its runs have {most:,} episodes")
     schema = pl.read_parquet_schema(io.BytesIO(content))
+    if len(schema) > MAX_NAMES:
+        raise BadRunError(f"it has {len(schema):,} columns; at most {MAX_NAMES:,} are read")
     expected = _COLUMNS | {name: pl.Float32() for name in schema if name.startswith("param_")}
     if _WON in schema:
         expected[_WON] = pl.Boolean()
+    if (n_cells := n_rows * len(expected)) > MAX_PUBLISHED_CELLS:
+        raise BadRunError(f"it has {n_cells:,} cells; at most {MAX_PUBLISHED_CELLS:,} are read")
     for name, kind in expected.items():
         if schema.get(name) != kind:
             raise BadRunError(f"its column {name} is {schema.get(name)} instead of {kind}")
-    table = pl.read_parquet(io.BytesIO(content), columns=list(expected))
+    # `n_rows`: a forged file may hold more rows than its footer tells
+    table = pl.read_parquet(io.BytesIO(content), columns=list(expected), n_rows=n_rows)
     for name in _COLUMNS:
         if table[name].has_nulls():
             raise BadRunError(f"its column {name} has empty cells")

@@ -172,6 +172,15 @@ def test_the_larger_of_two_runs_with_the_same_settings_is_judged() -> None:
         judge(CLAIMS, few + other)
 
 
+def test_a_finished_run_comes_before_a_larger_unfinished_one() -> None:
+    """Trials of several novelties lie novelty by novelty: the unfinished one has only the first."""
+    whole, cut = ([flat("cartpole", agent, "frozen", *spread(25, n=n)) for agent in AGENTS] for n in (30, 50))
+    cut = [replace(run, gap="50 of 90 trials") for run in cut]
+    for runs in (whole + cut, cut + whole):
+        assert finding("frozen agents show no adaptation", *runs).n == 30
+    assert finding("frozen agents show no adaptation", *cut).n == 50
+
+
 @pytest.mark.parametrize(("at", "expected"), [(9, HOLDS), (10, FAILS)])
 def test_fast_ppo(at: int, expected: str) -> None:
     run = make_run("cartpole", "zoo-ppo", "napping", [steps((20, at), (200, POST - at))] * 20, pre=0)

@@ -44,7 +44,7 @@ class Claims:
     """Folders with runs at any depth, such as the --out of `napping paper`, or published files (paper/rows/*.parquet).
     Of runs that only differ in the number of trials, the largest is judged; all of a domain need the same seed."""
     partial: bool = False
-    """Accept unfinished runs and use their finished parts."""
+    """Accept unfinished runs and use their finished parts. A finished run with the same settings comes first."""
     out: Path | None = None
     """Also write claims.md, claims.json, results.md, costs.md (CPU seconds), a page per domain (DOMAIN/report.html),
     and the return of every episode (rows/DOMAIN.parquet)."""

@@ -253,7 +253,8 @@ def _check_draws(first: Run, run: Run) -> None:
 def largest_runs(runs: Sequence[Run]) -> list[Run]:
     """The runs, of those that differ in nothing but the number of trials the largest, in the place of the first.
 
-    Of equally large ones with the same returns, the first.
+    A finished run comes before a larger unfinished one, which may hold trials of the first novelties only. Of equally
+    large ones with the same returns, the first.
     """
     alike: dict[bytes, list[Run]] = {}
     for run in runs:
@@ -269,16 +270,20 @@ def settings_key(run: Run) -> bytes:
 def _largest(group: Sequence[Run]) -> list[Run]:
     if len(group) == 1:
         return list(group)
-    most = max(run.n_trials for run in group)
+    most = max(map(_size, group))
     returns: list[pl.DataFrame] = []
     kept: list[Run] = []
     for run in group:
         # as precise as published returns are
         of_run = run.rows.select("novelty", "number", "episode", pl.col("return").cast(pl.Float32)).sort(pl.all())
-        if run.n_trials == most and not any(of_run.equals(other) for other in returns):
+        if _size(run) == most and not any(of_run.equals(other) for other in returns):
             returns.append(of_run)
             kept.append(run)
     return kept
+
+
+def _size(run: Run) -> tuple[bool, int]:
+    return not run.gap, run.n_trials
 
 
 def paired(first: pl.DataFrame, second: pl.DataFrame) -> Floats:

@@ -130,6 +130,15 @@ def test_a_report_on_a_published_file(file: Path, tmp_path: Path, capsys: pytest
     assert "--out is missing" in capsys.readouterr().err
 
 
+def test_a_run_that_was_published_twice_is_reported_twice(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    again = shutil.copy(file, tmp_path / "again.parquet")
+    main(["report", *(f"{path}/mountaincar-dqn-frozen" for path in (file, again)), "--out", str(tmp_path), "--json"])
+    name = "mountaincar dqn frozen (mountaincar-dqn-frozen)"
+    assert list(json.loads(capsys.readouterr().out.splitlines()[-1])["runs"]) == [name, f"{name} (2)"]
+
+
 def test_a_figure_of_published_runs(
     stored: list[Run], file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -303,6 +312,31 @@ def test_outputs_stay_in_their_folder(stored: list[Run], tmp_path: Path) -> None
     assert written.parent == out
     up = replace(far, spec=far.spec | {"domain": "../.."})
     assert write_rows([replace(stored[0], manifest=up)], out) == [out / "domain.parquet"]
+
+
+def test_domains_of_like_names_have_files_of_their_own(stored: list[Run], tmp_path: Path) -> None:
+    runs = [
+        replace(stored[0], manifest=replace(stored[0].manifest, spec=stored[0].spec | {"domain": domain}))
+        for domain in ("a/b-v0", "a-b-v0")
+    ]
+    files = write_rows(runs, tmp_path)
+    assert [file.name for file in files] == ["a-b-v0.parquet", "a-b-v0-2.parquet"]
+    assert [read_published(file)[0].domain for file in files] == ["a/b-v0", "a-b-v0"]
+
+
+@pytest.mark.parametrize("letter", ["|", "\n", "\x7f", "\x9b", "\u2028"])
+def test_names_have_no_control_characters(stored: list[Run], file: Path, tmp_path: Path, letter: str) -> None:
+    """Neither in the file, nor from a folder's name, nor at their end."""
+    rows = pl.read_parquet(file).with_columns(pl.col("run").cast(pl.String) + letter)
+    text = pl.read_parquet_metadata(file)[KEY]
+    for run in stored:
+        text = text.replace(f'"{run.name}":', f"{json.dumps(run.name + letter)}:")
+    rewrite(file, rows.with_columns(pl.col("run").cast(pl.Categorical)), {KEY: text})
+    with pytest.raises(BadRunError, match="matching regex") as error:
+        read_published(file)
+    assert letter == "|" or letter not in str(error.value)
+    publish([replace(stored[0], path=Path(f"a{letter}"))], tmp_path / "a.parquet")
+    assert [run.name for run in read_published(tmp_path / "a.parquet")] == ["a-"]
 
 
 def test_runs_with_the_same_name_are_told_apart(stored: list[Run], tmp_path: Path) -> None:

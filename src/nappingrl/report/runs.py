@@ -274,7 +274,7 @@ def name_parts(folder: RunFolder, lacking: Mapping[int, str]) -> str:
 
 
 def label_runs(runs: Sequence[Run]) -> list[Run]:
-    """The runs with labels that differ: equal ones also name the settings in which the runs differ."""
+    """The runs with labels that differ: equal ones also name the settings in which the runs differ, or the run."""
     plain = [run.manifest.label for run in runs]
     labels = []
     for run, label in zip(runs, plain, strict=True):
@@ -284,10 +284,23 @@ def label_runs(runs: Sequence[Run]) -> list[Run]:
         words = [f"{key} {run.spec[key]}" for key in keys] + differing_options(run.spec, alike)
         words += differing_options(run.spec, alike, "domain_options")
         labels.append(f"{label} ({', '.join(words)})" if words else label)
-    return [
-        replace(run, label=f"{label} ({run.name or f'run {number}'})" if labels.count(label) > 1 else label)
+    named = [
+        f"{label} ({run.name or f'run {number}'})" if labels.count(label) > 1 else label
         for number, (run, label) in enumerate(zip(runs, labels, strict=True), 1)
     ]
+    # a published run has the name of the folder that it was in
+    return [replace(run, label=label) for run, label in zip(runs, number_equal(named, " ({})"), strict=True)]
+
+
+def number_equal(names: Sequence[str], end: str = "-{}") -> list[str]:
+    """The names; one that comes again has a number at its end."""
+    found: list[str] = []
+    for name in names:
+        numbered, number = name, 2
+        while numbered in found:
+            numbered, number = name + end.format(number), number + 1
+        found.append(numbered)
+    return found
 
 
 def differing_options(spec: Mapping[str, Any], others: Sequence[Mapping[str, Any]], of: str = "options") -> list[str]:

@@ -19,12 +19,13 @@ from msgspec import Meta
 from nappingrl.errors import BadRunError, check_name
 from nappingrl.files import UnusableFileError, read_file
 from nappingrl.registry import domains
-from nappingrl.report.runs import Run, check_one_domain, label_runs, read_run, read_runs
+from nappingrl.report.runs import Run, check_one_domain, label_runs, number_equal, read_run, read_runs
 from nappingrl.reproduction.times import Times, read_times
 from nappingrl.trials.limits import MAX_MANIFEST_BYTES, MAX_NAMES, MAX_PART_BYTES, MAX_PUBLISHED_CELLS
 from nappingrl.trials.manifest_record import Manifest, ManifestError, parse_manifest
 from nappingrl.trials.parts import UNREADABLE, BadPartError, check_length, check_trials, reason
 from nappingrl.trials.protocol import phases
+from nappingrl.trials.spec_record import CONTROL
 from nappingrl.trials.store import RunFolder, make_folder, write_output
 
 _RUNS = "nappingrl.runs"
@@ -40,7 +41,7 @@ _COLUMNS: dict[str, pl.DataType] = {
 }
 _WON = "won"
 """A column of domains where it decides which trials are solved."""
-_Name = Annotated[str, Meta(min_length=1, max_length=300, pattern=r"^[^|\x00-\x1f]*$")]
+_Name = Annotated[str, Meta(min_length=1, max_length=300, pattern=rf"^[^|{CONTROL}]*\Z")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +99,7 @@ def publish(runs: Sequence[Run], file: Path) -> None:
 
 def _unique_names(runs: Sequence[Run]) -> list[str]:
     """The names of the runs' folders; one that comes again has a number."""
-    names: list[str] = []
-    for run in runs:
-        stem = re.sub(r"[|\x00-\x1f]", "-", run.name or run.manifest.label)[:280]
-        name, number = stem, 2
-        while name in names:
-            name, number = f"{stem}-{number}", number + 1
-        names.append(name)
-    return names
+    return number_equal([re.sub(rf"[|{CONTROL}]", "-", run.name or run.manifest.label)[:280] for run in runs])
 
 
 def _rows(name: str, run: Run) -> pl.DataFrame:

@@ -269,6 +269,51 @@ def test_a_file_that_tells_wrong_things_of_its_runs_is_refused(file: Path, fault
         read_published(file)
 
 
+SLIPS: dict[str, Callable[[pl.DataFrame], pl.DataFrame]] = {
+    "another return": lambda rows: rows.with_columns(pl.col("return").replace(rows["return"][3], -1.0)),
+    "another draw": lambda rows: rows.with_columns(pl.col("param_force").replace(rows["param_force"][3], 1e-3)),
+    "a column more": column("param_mass", 1.0, pl.Float32()),
+    "a column less": lambda rows: rows.drop("param_gravity"),
+    "returns of other episodes": lambda rows: rows.with_columns(pl.col("return").reverse()),
+}
+
+
+@pytest.mark.parametrize("slip", SLIPS)
+def test_rows_that_changed_by_accident_are_refused(file: Path, slip: str) -> None:
+    rewrite(file, SLIPS[slip](pl.read_parquet(file)))
+    with pytest.raises(BadRunError, match=r"of mountaincar-dqn-\w+ is damaged \(its checksum does not match\)"):
+        read_published(file)
+
+
+@pytest.mark.parametrize("change", [told(cpu=2.0), told(spec={"seed": 1})], ids=["times", "manifest"])
+def test_what_the_file_tells_of_a_run_is_in_its_checksum(file: Path, change: Callable[[str], str]) -> None:
+    rewrite(file, pl.read_parquet(file), {KEY: change(pl.read_parquet_metadata(file)[KEY])})
+    with pytest.raises(BadRunError, match="frozen is damaged"):
+        read_published(file)
+
+
+def test_a_file_from_before_there_were_checksums_is_read(file: Path) -> None:
+    before = read_published(file)
+    records = json.loads(pl.read_parquet_metadata(file)[KEY])
+    for record in records.values():
+        assert len(record.pop("sha256")) == 64
+    rewrite(file, pl.read_parquet(file), {KEY: json.dumps(records)})
+    assert [run.rows.to_dicts() for run in read_published(file)] == [run.rows.to_dicts() for run in before]
+
+
+def test_decimal_returns_are_stored_as_they_are(stored: list[Run], tmp_path: Path) -> None:
+    """A level of .7 is solved at .7; whole returns take half the space."""
+    run = stored[0]
+    level = replace(run.manifest, solved_column="return", solved_level=0.7)
+    decimal = replace(run, manifest=level, rows=run.rows.with_columns(pl.lit(0.7).alias("return")))
+    for runs, kind in (([decimal, stored[1]], pl.Float64()), (stored, pl.Float32())):
+        publish(runs, tmp_path / "a.parquet")
+        assert pl.read_parquet_schema(tmp_path / "a.parquet")["return"] == kind
+        for again, before in zip(read_published(tmp_path / "a.parquet"), runs, strict=True):
+            assert again.rows["return"].to_list() == before.rows["return"].to_list()
+            assert again.levels["solved"].to_list() == before.levels["solved"].to_list()
+
+
 def test_a_published_run_is_compared_with_its_folder(stored: list[Run], file: Path) -> None:
     of_folder, again = stored[1], read_published(file)[0]
     assert again.in_order_of(of_folder).rows["return"].to_list() == stored[0].rows["return"].to_list()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from nappingrl.trials.runner import Replayed
 
 PUBLISHED: Mapping[Any, Any] = {pl.Float64: pl.Float32}
-"""How precise the numbers of published rows are."""
+"""How precise the parameters in published rows are."""
 SAME_DRAWS = ("domain", "seed", "strength", "protocol")
 """What two runs must share so that trials of the same novelty and number met the same draw."""
 

@@ -274,7 +274,7 @@ def _largest(group: Sequence[Run]) -> list[Run]:
     returns: list[pl.DataFrame] = []
     kept: list[Run] = []
     for run in group:
-        # as precise as published returns are
+        # as precise as the least precise published returns
         of_run = run.rows.select("novelty", "number", "episode", pl.col("return").cast(pl.Float32)).sort(pl.all())
         if _size(run) == most and not any(of_run.equals(other) for other in returns):
             returns.append(of_run)

@@ -134,7 +134,7 @@ def _sha256(record: _Record, rows: pl.DataFrame) -> str:
             digest.update(msgspec.json.encode(texts.to_list()))
             column = column.cast(pl.Enum(texts)).to_physical()
         digest.update(name.encode())
-        digest.update(column.cast(pl.Float64).fill_null(np.nan).to_numpy().astype("<f8").tobytes())
+        digest.update(np.ascontiguousarray(column.cast(pl.Float64).fill_null(np.nan).to_numpy(), "<f8").data)
     return digest.hexdigest()
 
 

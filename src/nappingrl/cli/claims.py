@@ -101,7 +101,7 @@ def _notes(found: list[Run], runs: list[Run]) -> list[str]:
         is_other = run.manifest.source_sha256 != other.manifest.source_sha256
         source = ", of another version of the source" * is_other
         notes.append(
-            f"{run.path or run.name} is left out ({run.n_trials} trials): there is one with the same settings and "
+            f"{run.place} is left out ({run.n_trials} trials): there is one with the same settings and "
             f"{other.n_trials} trials{source}"
         )
     return notes

@@ -87,6 +87,11 @@ class Run:
         return "" if self.path is None else self.path.name or str(self.path)
 
     @property
+    def place(self) -> str:
+        """Where it is, for a message; its label where it was not stored."""
+        return str(self.path or self.name or f"'{self.label}'")
+
+    @property
     def spec(self) -> dict[str, Any]:
         """The completed RunSpec as plain values."""
         return self.manifest.spec
@@ -181,12 +186,7 @@ class Run:
 
     def compare(self, other: "Run") -> Comparison:
         """Final level minus that of `other`, paired by draw; BadRunError where the runs met other draws."""
-        for key in SAME_DRAWS:
-            if self.spec[key] != other.spec[key]:
-                raise BadRunError(
-                    f"'{self.label}' and '{other.label}' cannot be paired: {key} is {self.spec[key]} in one and "
-                    f"{other.spec[key]} in the other"
-                )
+        check_same_draws(self, other)
         difference = pair(self.levels, other.levels, "level").difference
         return Comparison(other.method, float(difference.mean()), mean_interval(difference))
 
@@ -261,6 +261,16 @@ def read_runs(paths: Sequence[str | Path], partial: bool = False, env: str | Seq
     folders = [RunFolder.open(Path(path)) for path in paths]
     _check_one_domain([(str(folder.manifest.spec["domain"]), str(folder.path)) for folder in folders])
     return label_runs([read_run(path, partial, env) for path in paths])
+
+
+def check_same_draws(first: Run, second: Run) -> None:
+    """BadRunError where trials of the same novelty and number did not meet the same draw."""
+    for key in SAME_DRAWS:
+        if first.spec[key] != second.spec[key]:
+            raise BadRunError(
+                f"{first.place} and {second.place} cannot be paired: {key} is {first.spec[key]} in one and "
+                f"{second.spec[key]} in the other; give runs with the same {key}"
+            )
 
 
 def name_parts(folder: RunFolder, lacking: Mapping[int, str]) -> str:

@@ -24,7 +24,7 @@ from nappingrl.report.intervals import (
     rate_interval,
     resampled_interval,
 )
-from nappingrl.report.runs import SAME_DRAWS, Run
+from nappingrl.report.runs import Run, check_same_draws
 from nappingrl.reproduction.columns import COLUMNS, columns_of, setting_of
 from nappingrl.types import Flags, Floats
 
@@ -182,11 +182,11 @@ class Evidence:
                 key = (run.domain, str(run.spec["agent"]), kind)
                 if key in found:
                     raise BadRunError(
-                        f"more than one run of '{run.manifest.label}' ({kind}): {_place(found[key])} and "
-                        f"{_place(run)}; claims need one of each: give a folder with fewer runs"
+                        f"more than one run of '{run.manifest.label}' ({kind}): {found[key].place} and "
+                        f"{run.place}; claims need one of each: give a folder with fewer runs"
                     )
                 found[key] = run
-                _check_draws(first_of.setdefault(run.domain, run), run)
+                check_same_draws(first_of.setdefault(run.domain, run), run)
         return Evidence(found)
 
     def view(self, column: str) -> "Evidence":
@@ -234,20 +234,6 @@ class Evidence:
         if novelty:
             a, b = a.filter(pl.col("novelty") == novelty), b.filter(pl.col("novelty") == novelty)
         return paired(a, b)
-
-
-def _place(run: Run) -> str:
-    return str(run.path or run.name or run.label)
-
-
-def _check_draws(first: Run, run: Run) -> None:
-    """Raise where two runs of a domain did not meet the same draws."""
-    for key in SAME_DRAWS:
-        if first.spec[key] != run.spec[key]:
-            raise BadRunError(
-                f"{key} is {first.spec[key]} in {_place(first)} and {run.spec[key]} in {_place(run)}; claims compare "
-                f"runs trial by trial: give runs of {run.domain} with the same {key}"
-            )
 
 
 def largest_runs(runs: Sequence[Run]) -> list[Run]:

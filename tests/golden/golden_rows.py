@@ -3,7 +3,8 @@
 Record them anew with `python tests/golden/golden_rows.py --record`, in a commit that changes rows on purpose. Without
 `--record` the script prints every case whose rows differ. Floats depend on the CPU's vector units and on the kernels
 that OpenBLAS chooses for it, so the file names the CPU type that it was recorded on and has hashes for each kernel:
-OPENBLAS_CORETYPE=Haswell in front of the command records those of another one.
+OPENBLAS_CORETYPE=Haswell in front of the command records those of another one. Hashes of other kernels are dropped
+where they are of another CPU type or of other source.
 """
 
 import argparse
@@ -17,9 +18,12 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import threadpoolctl
+
+from nappingrl._build import source_sha256
 
 FILE = Path(__file__).with_name("rows.json")
 RENAMED = {"return": "restored", "again": "recurred"}
@@ -148,14 +152,31 @@ def blas_kernels() -> str:
     return next(info["architecture"] for info in threadpoolctl.threadpool_info() if info["user_api"] == "blas")
 
 
+def origin() -> dict[str, str]:
+    """What hashes in one file share."""
+    return {"cpu": cpu_type(), "source_sha256": source_sha256()}
+
+
+def is_of_this(stored: dict[str, Any]) -> bool:
+    """Whether a file was recorded on this type of CPU with this source."""
+    return stored.items() >= origin().items()
+
+
+def merge(stored: dict[str, Any], rows: dict[str, str]) -> dict[str, Any]:
+    """The content of the file with these rows for the present kernels."""
+    return origin() | {"rows": (stored["rows"] if is_of_this(stored) else {}) | {blas_kernels(): rows}}
+
+
 def main() -> None:
     """Record or compare."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--record", action="store_true", help="write the hashes anew")
     parser.add_argument("--only", default="", help="only cases that contain this text")
     arguments = parser.parse_args()
-    stored = json.loads(FILE.read_text())["rows"] if FILE.exists() else {}
-    recorded = stored.get(blas_kernels(), {})
+    stored = json.loads(FILE.read_text()) if FILE.exists() else {"rows": {}}
+    if arguments.record and arguments.only and not is_of_this(stored):
+        sys.exit(f"{FILE} is of another CPU type or of other source; record every case: leave --only out")
+    recorded = stored["rows"].get(blas_kernels(), {})
     found, n_other = {}, 0
     for name, words in CASES.items():
         if arguments.only not in name:
@@ -169,8 +190,7 @@ def main() -> None:
         n_other += not is_same
         print(f"{'same ' if is_same else 'OTHER'} {time.perf_counter() - started:5.1f} s  {name}", flush=True)
     if arguments.record:
-        stored[blas_kernels()] = recorded | found if arguments.only else found
-        FILE.write_text(json.dumps({"cpu": cpu_type(), "rows": stored}, indent=1) + "\n")
+        FILE.write_text(json.dumps(merge(stored, recorded | found if arguments.only else found), indent=1) + "\n")
         print(f"recorded {len(found)} cases in {FILE}")
     elif n_other:
         sys.exit(f"{n_other} of {len(found)} cases have other rows")

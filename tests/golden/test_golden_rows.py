@@ -1,11 +1,14 @@
 """Small runs have the rows recorded in `rows.json`, bit by bit, on one type of CPU with each of its BLAS kernels."""
 
 import json
+import sys
+from pathlib import Path
 
 import polars as pl
 import pytest
 
-from golden.golden_rows import CASES, FILE, blas_kernels, cpu_type, rows_sha256, run_case
+from golden import golden_rows
+from golden.golden_rows import CASES, FILE, blas_kernels, cpu_type, merge, origin, rows_sha256, run_case
 
 STORED = json.loads(FILE.read_text())
 
@@ -27,6 +30,31 @@ def test_rows_are_those_recorded(name: str) -> None:
         "other rows than recorded; if that is intended, run `python tests/golden/golden_rows.py --record` and say why "
         "in CHANGELOG.md"
     )
+
+
+@pytest.mark.parametrize(
+    ("kept", "changes"),
+    [(True, {}), (False, {"cpu": "another"}), (False, {"source_sha256": "other"}), (False, {"source_sha256": None})],
+)
+def test_hashes_of_other_kernels_stay_only_on_this_cpu_with_this_source(
+    kept: bool, changes: dict[str, str | None]
+) -> None:
+    new, other = {"case": "new"}, {"another kernel": {"case": "old"}}
+    stored = origin() | {"rows": other | {blas_kernels(): {"case": "old"}}} | changes
+    merged = merge(stored, new)
+    assert merged == origin() | {"rows": (other if kept else {}) | {blas_kernels(): new}}
+
+
+def test_some_cases_are_not_recorded_into_a_file_of_other_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "rows.json"
+    file.write_text('{"cpu": "another", "rows": {}}')
+    monkeypatch.setattr(golden_rows, "FILE", file)
+    monkeypatch.setattr(sys, "argv", ["golden_rows.py", "--record", "--only", "no such case"])
+    with pytest.raises(SystemExit, match="of another CPU type or of other source"):
+        golden_rows.main()
+    assert file.read_text() == '{"cpu": "another", "rows": {}}'
 
 
 def test_the_hash_sees_every_value_and_no_option_hash() -> None:

@@ -385,6 +385,14 @@ def test_runs_that_read_alike_say_in_what_they_differ() -> None:
     ]
 
 
+def test_runs_that_differ_in_nothing_have_numbers() -> None:
+    """A published run and the folder that it was in have the same name."""
+    labelled = label_runs([replace(make("frozen"), path=Path(folder, "r")) for folder in "abc"])
+    assert [run.label for run in labelled] == [
+        "cartpole ppo frozen (r)", "cartpole ppo frozen (r) (2)", "cartpole ppo frozen (r) (3)",
+    ]  # fmt: skip
+
+
 def test_the_median_trial() -> None:
     run = make("napping", n=5)
     order = np.argsort(LEVELS["napping"][:5], kind="stable")

@@ -159,7 +159,7 @@ def test_the_same_returns_twice_are_judged_once() -> None:
 def test_runs_of_other_draws_are_not_compared(key: str, value: float) -> None:
     runs = [flat("cartpole", "zoo-ppo", method, 20) for method in ("frozen", "napping")]
     other = replace(runs[1], manifest=replace(runs[1].manifest, spec=runs[1].spec | {key: value}))
-    with pytest.raises(BadRunError, match=f"{key} is .* give runs of cartpole with the same {key}"):
+    with pytest.raises(BadRunError, match=f"{key} is .* give runs with the same {key}"):
         judge(CLAIMS, [runs[0], other])
 
 
@@ -170,6 +170,15 @@ def test_the_larger_of_two_runs_with_the_same_settings_is_judged() -> None:
     other = [flat("cartpole", agent, "frozen", *spread(25, n=40), seed=1) for agent in AGENTS]
     with pytest.raises(BadRunError, match="more than one run of 'cartpole zoo-ppo frozen'"):
         judge(CLAIMS, few + other)
+
+
+def test_a_finished_run_comes_before_a_larger_unfinished_one() -> None:
+    """Trials of several novelties lie novelty by novelty: the unfinished one has only the first."""
+    whole, cut = ([flat("cartpole", agent, "frozen", *spread(25, n=n)) for agent in AGENTS] for n in (30, 50))
+    cut = [replace(run, gap="50 of 90 trials") for run in cut]
+    for runs in (whole + cut, cut + whole):
+        assert finding("frozen agents show no adaptation", *runs).n == 30
+    assert finding("frozen agents show no adaptation", *cut).n == 50
 
 
 @pytest.mark.parametrize(("at", "expected"), [(9, HOLDS), (10, FAILS)])

@@ -1,6 +1,8 @@
 """The whole evaluation, made small: runs, figures, pages and claims from one command; and continued."""
 
 import json
+import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +25,7 @@ from nappingrl.reproduction.columns import COLUMNS, OURS, PRINTED, columns_of
 from nappingrl.reproduction.evaluation import PaperSetup, Selection, estimate, plan_evaluation
 from nappingrl.reproduction.judging import FAILS, NOT_JUDGED, Claim, mean_part
 from nappingrl.reproduction.times import Times, read_times, timed
+from nappingrl.trials.limits import MAX_MANIFEST_BYTES
 from nappingrl.trials.store import RunFolder
 
 
@@ -129,11 +132,26 @@ def test_claims_command_and_its_exit_status(
     assert "holds no run" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("damaged", ["", '{"a": ', '{"a": "long"}', "[]"])
-def test_damaged_times_are_one_line(tmp_path: Path, damaged: str) -> None:
-    (tmp_path / "times.json").write_text(damaged)
-    with pytest.raises(BadRunError, match=r"times\.json cannot be read .*; delete it: only times are lost"):
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda file: file.touch(),
+        lambda file: file.write_text('{"a": '),
+        lambda file: file.write_text('{"a": "long"}'),
+        lambda file: file.write_text("[]"),
+        lambda file: file.write_bytes(b'{"\xff": {}}'),
+        lambda file: file.write_text('{"a": {"b": ' + "[" * 100_000),
+        lambda file: file.mkdir(),
+        os.mkfifo,
+        lambda file: file.write_bytes(b"{}" + b" " * MAX_MANIFEST_BYTES),
+    ],
+    ids=["empty", "cut", "text", "list", "no-utf-8", "deep", "folder", "pipe", "huge"],
+)
+def test_damaged_times_are_one_line(tmp_path: Path, make: Callable[[Path], object]) -> None:
+    make(tmp_path / "times.json")
+    with pytest.raises(BadRunError, match=r"times\.json cannot be read .*; delete it: only times are lost") as error:
         read_times(tmp_path)
+    assert "\n" not in str(error.value)
 
 
 def test_times_are_written_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from polars.testing import assert_frame_equal
 
 import nappingrl
 from conftest import make_agent
+from damaged_parquet import panicking, understated
 from nappingrl.agents.base import Agent
 from nappingrl.errors import BadRunError
 from nappingrl.report.runs import read_run
@@ -42,12 +43,16 @@ def copy_part(source: Path, number: int, target: Path, as_number: int) -> None:
         shutil.copy(source / f"part-{number:05d}.parquet{end}", target / f"part-{as_number:05d}.parquet{end}")
 
 
+def replace_part(part: Path, content: bytes) -> None:
+    part.write_bytes(content)
+    part.with_name(f"{part.name}.sha256").write_text(hashlib.sha256(content).hexdigest())
+
+
 def strip_identity(folder: Path, number: int) -> None:
     """Leave the rows as they are, as in a file that says nothing about its run."""
     part, content = folder / f"part-{number:05d}.parquet", io.BytesIO()
     pl.read_parquet(part).write_parquet(content)
-    part.write_bytes(content.getvalue())
-    (folder / f"{part.name}.sha256").write_text(hashlib.sha256(content.getvalue()).hexdigest())
+    replace_part(part, content.getvalue())
 
 
 def swap(folder: Path) -> None:
@@ -104,6 +109,19 @@ def test_a_part_written_before_parts_carried_their_run_is_read(run: Path) -> Non
     assert_frame_equal(read_run(run).rows, before)
 
 
+def test_a_part_that_polars_panics_at_is_damaged(run: Path) -> None:
+    part = run / "part-00001.parquet"
+    replace_part(part, panicking(pl.read_parquet(part)))
+    with pytest.raises(BadRunError, match=r"part-00001\.parquet damaged \(polars cannot unpack it\)"):
+        read_run(run)
+
+
+def test_no_more_rows_of_a_part_are_unpacked_than_its_footer_tells(run: Path) -> None:
+    part, before = run / "part-00001.parquet", RunFolder.open(run).read()
+    replace_part(part, understated(pl.concat([pl.read_parquet(part)] * 200), 128))
+    assert_frame_equal(read_run(run).rows, before)
+
+
 @pytest.mark.parametrize(
     ("change", "fault"),
     [
@@ -139,3 +157,11 @@ def test_half_a_trial_is_named(tmp_path: Path, agent: Agent) -> None:
     assert "episodes are missing" in folder.faults()[0]
     folder.write(0, rows[1:].vstack(rows[:1]))
     assert "4 trials instead of 3" in folder.faults()[0]
+
+
+def test_an_episode_before_the_first_one_is_named(tmp_path: Path, agent: Agent) -> None:
+    folder = run_into(tmp_path / "r", RunSpec("cartpole", "x", "frozen", trials=3, protocol="1..3+2").complete(), agent)
+    rows = folder.read()
+    early = [rows[:1].with_columns(episode=pl.lit(number, pl.Int32)) for number in range(-4, rows["episode"][0])]
+    folder.write(0, pl.concat([*early, rows]))
+    assert "episodes are missing" in folder.faults()[0]

@@ -44,7 +44,7 @@ class Claims:
     """Folders with runs at any depth, such as the --out of `napping paper`, or published files (paper/rows/*.parquet).
     Of runs that only differ in the number of trials, the largest is judged; all of a domain need the same seed."""
     partial: bool = False
-    """Accept unfinished runs and use their finished parts."""
+    """Accept unfinished runs and use their finished parts. A finished run with the same settings comes first."""
     out: Path | None = None
     """Also write claims.md, claims.json, results.md, costs.md (CPU seconds), a page per domain (DOMAIN/report.html),
     and the return of every episode (rows/DOMAIN.parquet)."""
@@ -101,7 +101,7 @@ def _notes(found: list[Run], runs: list[Run]) -> list[str]:
         is_other = run.manifest.source_sha256 != other.manifest.source_sha256
         source = ", of another version of the source" * is_other
         notes.append(
-            f"{run.path or run.name} is left out ({run.n_trials} trials): there is one with the same settings and "
+            f"{run.place} is left out ({run.n_trials} trials): there is one with the same settings and "
             f"{other.n_trials} trials{source}"
         )
     return notes

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from nappingrl.report.runs import Comparison, Run
+from nappingrl.report.runs import SAME_DRAWS, Comparison, Run
 
-PAIRED = ("domain", "agent", "novelty", "seed", "strength", "detector", "protocol")
+PAIRED = (*SAME_DRAWS, "novelty", "agent", "detector")
 """What two runs must share to have met the same novelties under the same conditions."""
 
 

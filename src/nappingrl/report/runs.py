@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from nappingrl.trials.runner import Replayed
 
 PUBLISHED: Mapping[Any, Any] = {pl.Float64: pl.Float32}
-"""How precise the numbers of published rows are."""
+"""How precise the parameters in published rows are."""
 SAME_DRAWS = ("domain", "seed", "strength", "protocol")
 """What two runs must share so that trials of the same novelty and number met the same draw."""
 
@@ -85,6 +85,11 @@ class Run:
     def name(self) -> str:
         """The name of its folder; empty: it was not stored."""
         return "" if self.path is None else self.path.name or str(self.path)
+
+    @property
+    def place(self) -> str:
+        """Where it is, for a message; its label where it was not stored."""
+        return str(self.path or self.name or f"'{self.label}'")
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -181,12 +186,7 @@ class Run:
 
     def compare(self, other: "Run") -> Comparison:
         """Final level minus that of `other`, paired by draw; BadRunError where the runs met other draws."""
-        for key in SAME_DRAWS:
-            if self.spec[key] != other.spec[key]:
-                raise BadRunError(
-                    f"'{self.label}' and '{other.label}' cannot be paired: {key} is {self.spec[key]} in one and "
-                    f"{other.spec[key]} in the other"
-                )
+        check_same_draws(self, other)
         difference = pair(self.levels, other.levels, "level").difference
         return Comparison(other.method, float(difference.mean()), mean_interval(difference))
 
@@ -263,6 +263,16 @@ def read_runs(paths: Sequence[str | Path], partial: bool = False, env: str | Seq
     return label_runs([read_run(path, partial, env) for path in paths])
 
 
+def check_same_draws(first: Run, second: Run) -> None:
+    """BadRunError where trials of the same novelty and number did not meet the same draw."""
+    for key in SAME_DRAWS:
+        if first.spec[key] != second.spec[key]:
+            raise BadRunError(
+                f"{first.place} and {second.place} cannot be paired: {key} is {first.spec[key]} in one and "
+                f"{second.spec[key]} in the other; give runs with the same {key}"
+            )
+
+
 def name_parts(folder: RunFolder, lacking: Mapping[int, str]) -> str:
     """The parts of a run that are missing or damaged, in words; neighbours with the same fault as a range."""
     words = []
@@ -274,7 +284,7 @@ def name_parts(folder: RunFolder, lacking: Mapping[int, str]) -> str:
 
 
 def label_runs(runs: Sequence[Run]) -> list[Run]:
-    """The runs with labels that differ: equal ones also name the settings in which the runs differ."""
+    """The runs with labels that differ: equal ones also name the settings in which the runs differ, or the run."""
     plain = [run.manifest.label for run in runs]
     labels = []
     for run, label in zip(runs, plain, strict=True):
@@ -284,10 +294,23 @@ def label_runs(runs: Sequence[Run]) -> list[Run]:
         words = [f"{key} {run.spec[key]}" for key in keys] + differing_options(run.spec, alike)
         words += differing_options(run.spec, alike, "domain_options")
         labels.append(f"{label} ({', '.join(words)})" if words else label)
-    return [
-        replace(run, label=f"{label} ({run.name or f'run {number}'})" if labels.count(label) > 1 else label)
+    named = [
+        f"{label} ({run.name or f'run {number}'})" if labels.count(label) > 1 else label
         for number, (run, label) in enumerate(zip(runs, labels, strict=True), 1)
     ]
+    # a published run has the name of the folder that it was in
+    return [replace(run, label=label) for run, label in zip(runs, number_equal(named, " ({})"), strict=True)]
+
+
+def number_equal(names: Sequence[str], end: str = "-{}") -> list[str]:
+    """The names; one that comes again has a number at its end."""
+    found: list[str] = []
+    for name in names:
+        numbered, number = name, 2
+        while numbered in found:
+            numbered, number = name + end.format(number), number + 1
+        found.append(numbered)
+    return found
 
 
 def differing_options(spec: Mapping[str, Any], others: Sequence[Mapping[str, Any]], of: str = "options") -> list[str]:

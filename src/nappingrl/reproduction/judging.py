@@ -24,7 +24,7 @@ from nappingrl.report.intervals import (
     rate_interval,
     resampled_interval,
 )
-from nappingrl.report.runs import SAME_DRAWS, Run
+from nappingrl.report.runs import Run, check_same_draws
 from nappingrl.reproduction.columns import COLUMNS, columns_of, setting_of
 from nappingrl.types import Flags, Floats
 
@@ -182,11 +182,11 @@ class Evidence:
                 key = (run.domain, str(run.spec["agent"]), kind)
                 if key in found:
                     raise BadRunError(
-                        f"more than one run of '{run.manifest.label}' ({kind}): {_place(found[key])} and "
-                        f"{_place(run)}; claims need one of each: give a folder with fewer runs"
+                        f"more than one run of '{run.manifest.label}' ({kind}): {found[key].place} and "
+                        f"{run.place}; claims need one of each: give a folder with fewer runs"
                     )
                 found[key] = run
-                _check_draws(first_of.setdefault(run.domain, run), run)
+                check_same_draws(first_of.setdefault(run.domain, run), run)
         return Evidence(found)
 
     def view(self, column: str) -> "Evidence":
@@ -236,24 +236,11 @@ class Evidence:
         return paired(a, b)
 
 
-def _place(run: Run) -> str:
-    return str(run.path or run.name or run.label)
-
-
-def _check_draws(first: Run, run: Run) -> None:
-    """Raise where two runs of a domain did not meet the same draws."""
-    for key in SAME_DRAWS:
-        if first.spec[key] != run.spec[key]:
-            raise BadRunError(
-                f"{key} is {first.spec[key]} in {_place(first)} and {run.spec[key]} in {_place(run)}; claims compare "
-                f"runs trial by trial: give runs of {run.domain} with the same {key}"
-            )
-
-
 def largest_runs(runs: Sequence[Run]) -> list[Run]:
     """The runs, of those that differ in nothing but the number of trials the largest, in the place of the first.
 
-    Of equally large ones with the same returns, the first.
+    A finished run comes before a larger unfinished one, which may hold trials of the first novelties only. Of equally
+    large ones with the same returns, the first.
     """
     alike: dict[bytes, list[Run]] = {}
     for run in runs:
@@ -269,16 +256,20 @@ def settings_key(run: Run) -> bytes:
 def _largest(group: Sequence[Run]) -> list[Run]:
     if len(group) == 1:
         return list(group)
-    most = max(run.n_trials for run in group)
+    most = max(map(_size, group))
     returns: list[pl.DataFrame] = []
     kept: list[Run] = []
     for run in group:
-        # as precise as published returns are
+        # as precise as the least precise published returns
         of_run = run.rows.select("novelty", "number", "episode", pl.col("return").cast(pl.Float32)).sort(pl.all())
-        if run.n_trials == most and not any(of_run.equals(other) for other in returns):
+        if _size(run) == most and not any(of_run.equals(other) for other in returns):
             returns.append(of_run)
             kept.append(run)
     return kept
+
+
+def _size(run: Run) -> tuple[bool, int]:
+    return not run.gap, run.n_trials
 
 
 def paired(first: pl.DataFrame, second: pl.DataFrame) -> Floats:

@@ -15,7 +15,7 @@ from nappingrl.report.figures.values import drawn_parameters
 from nappingrl.report.looks import domain_title
 from nappingrl.report.page import write_report
 from nappingrl.report.pass_rates import has_rates, measure_gains, measure_rates, rates_json, rates_markdown
-from nappingrl.report.runs import Run
+from nappingrl.report.runs import Run, number_equal
 from nappingrl.reproduction import claims
 from nappingrl.reproduction.columns import COLUMNS, OURS, columns_of
 from nappingrl.reproduction.evaluation import PAPER, PaperSetup
@@ -39,11 +39,11 @@ def draw_figures(runs: Sequence[Run], out: Path) -> list[Path]:
     make_folder(out)
     files = [figures.draw_domains(out / "domains.png")]
     files += [figures.draw_figure(name, [], out / f"{name}.png") for name in ("architecture", "method")]
-    for domain, members in _by_domain(runs).items():
+    for domain, stem, members in _by_domain(runs):
         statistic = PAPER.get(domain, PaperSetup()).statistic
         for name, chosen in _choose_figures(domain, members):
             if chosen:
-                path = out / f"{_stem(domain)}-{name.removeprefix(f'{domain}-')}.png"
+                path = out / f"{stem}-{name.removeprefix(f'{domain}-')}.png"
                 files.append(figures.draw_figure(name, chosen, path, statistic))
     for run in runs:
         if run.path is not None and _has_regions(run) and OURS in columns_of(run.spec):
@@ -79,24 +79,21 @@ def _has_regions(run: Run) -> bool:
     return run.manifest.role == "method" and bool((run.rows["regions"] > 0).any())
 
 
-def _by_domain(runs: Sequence[Run]) -> dict[str, list[Run]]:
+def _by_domain(runs: Sequence[Run]) -> Iterator[tuple[str, str, list[Run]]]:
+    """The domains, the name of the files of each, and its runs: a run's file may name any text as its domain."""
     groups: dict[str, list[Run]] = {}
     for run in runs:
         groups.setdefault(run.domain, []).append(run)
-    return groups
-
-
-def _stem(domain: str) -> str:
-    """The name of a domain's files: a run's file may name any text as its domain."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", domain)[:100].strip(".-") or "domain"
+    stems = [re.sub(r"[^A-Za-z0-9._-]+", "-", domain)[:100].strip(".-") or "domain" for domain in groups]
+    return zip(groups, number_equal(stems), groups.values(), strict=True)
 
 
 def write_pages(runs: Sequence[Run], out: Path, command_for: CommandFor | None = None) -> list[Path]:
     """A report page per domain, in out/<domain>; `command_for` gives the command that each page shows."""
     files = []
-    for domain, members in _by_domain(runs).items():
+    for domain, stem, members in _by_domain(runs):
         statistic = PAPER.get(domain, PaperSetup()).statistic
-        paths, folder = [run.path for run in members if run.path is not None], out / _stem(domain)
+        paths, folder = [run.path for run in members if run.path is not None], out / stem
         command = "" if command_for is None else command_for(paths, folder, statistic)
         files.append(write_report(members, folder, statistic=statistic, command=command))
     return files
@@ -105,8 +102,8 @@ def write_pages(runs: Sequence[Run], out: Path, command_for: CommandFor | None =
 def write_rows(runs: Sequence[Run], out: Path) -> list[Path]:
     """The return of every episode with what was drawn, one file per domain: out/<domain>.parquet."""
     files = []
-    for domain, members in _by_domain(runs).items():
-        files.append(out / f"{_stem(domain)}.parquet")
+    for _, stem, members in _by_domain(runs):
+        files.append(out / f"{stem}.parquet")
         publish(members, files[-1])
     return files
 
@@ -181,9 +178,9 @@ def _cpu_seconds(run: Run) -> float | None:
 def write_pass_rates(runs: Sequence[Run], out: Path) -> dict[str, Any]:
     """The pass rates of each domain that has them, as plain values; written beside its page as rates.md."""
     by_domain = {}
-    for domain, members in _by_domain(runs).items():
+    for domain, stem, members in _by_domain(runs):
         if has_rates(members):
             rates, gains = measure_rates(members), measure_gains(members)
             by_domain[domain] = rates_json(rates, gains)
-            write_output(out / _stem(domain) / "rates.md", rates_markdown(rates, gains).encode())
+            write_output(out / stem / "rates.md", rates_markdown(rates, gains).encode())
     return by_domain

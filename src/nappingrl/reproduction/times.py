@@ -13,6 +13,8 @@ import msgspec
 from msgspec import Meta
 
 from nappingrl.errors import BadRunError
+from nappingrl.files import UnusableFileError, read_file
+from nappingrl.trials.limits import MAX_MANIFEST_BYTES
 from nappingrl.trials.store import make_folder, write_output
 
 TIMES = "times.json"
@@ -51,11 +53,11 @@ def timed(run: Path) -> Iterator[None]:
 def read_times(runs: Path) -> dict[str, Times]:
     """How long each run in a folder took."""
     file = runs / TIMES
-    try:
-        return msgspec.json.decode(file.read_bytes(), type=dict[str, Times])
-    except FileNotFoundError:
+    if not os.path.exists(file):  # Path.exists() raises where a folder must not be read
         return {}
-    except msgspec.MsgspecError as error:
+    try:
+        return msgspec.json.decode(read_file(file, MAX_MANIFEST_BYTES), type=dict[str, Times])
+    except (UnusableFileError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BadRunError(f"{file} cannot be read ({error}); delete it: only times are lost") from error
 
 

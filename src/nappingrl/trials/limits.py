@@ -14,8 +14,8 @@ MAX_COUNT = 1_000_000
 MAX_PARTS = 100_000
 """Parts of a run."""
 MAX_PART_BYTES = 1_000_000_000
-MAX_PUBLISHED_ROWS = 200_000_000
-"""Episodes in a published file; they take about 10 GB."""
+MAX_PUBLISHED_CELLS = 1_000_000_000
+"""Rows times columns of a published file; they take about 10 GB."""
 MAX_MANIFEST_BYTES = 10_000_000
 MAX_TEXT = 10_000
 """Characters of a name, a path, a description or a note."""

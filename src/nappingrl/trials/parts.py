@@ -26,6 +26,8 @@ COLUMNS: dict[str, type[pl.DataType]] = {
     "status": pl.String,
 }
 """Columns that reports rely on; a part may have others."""
+UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
+"""What polars raises for a damaged file; the second is no Exception."""
 
 
 class BadPartError(BadRunError):
@@ -47,14 +49,21 @@ def read_part(path: Path, manifest: Manifest, chunk: int) -> pl.DataFrame:
         if hashlib.sha256(content).hexdigest().encode() != read_file(_checksum(path), 100):
             raise BadPartError("damaged (its checksum does not match)")
         _check_origin(pl.read_parquet_metadata(io.BytesIO(content)), manifest, chunk)
-        check_length(pl.scan_parquet(io.BytesIO(content)).select(pl.len()).collect().item(), manifest, chunk)
-        rows = pl.read_parquet(io.BytesIO(content))
+        n_rows = pl.scan_parquet(io.BytesIO(content)).select(pl.len()).collect().item()
+        check_length(n_rows, manifest, chunk)
+        rows = pl.read_parquet(io.BytesIO(content), n_rows=n_rows)  # a forged file may hold more than it tells
         _check_columns(rows, manifest)
         check_trials(rows, manifest, chunk)
-    except (pl.exceptions.PolarsError, UnusableFileError) as error:
-        reason = str(error).strip().partition("\n")[0] or type(error).__name__
-        raise BadPartError(f"damaged ({reason})") from error
+    except (*UNREADABLE, UnusableFileError) as error:
+        raise BadPartError(f"damaged ({reason(error)})") from error
     return rows
+
+
+def reason(error: BaseException) -> str:
+    """Why a file is refused, in one line."""
+    if isinstance(error, pl.exceptions.PanicException):  # its text is about the source of polars
+        return "polars cannot unpack it"
+    return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
 def _check_origin(metadata: dict[str, str], manifest: Manifest, chunk: int) -> None:
@@ -92,13 +101,15 @@ def check_trials(rows: pl.DataFrame, manifest: Manifest, chunk: int) -> None:
     found = rows.group_by(pl.col("trial").rle_id().alias("place"), maintain_order=True).agg(
         pl.col("trial", "novelty", "number").first(),
         pl.struct("novelty", "number").n_unique().alias("draws"),
+        pl.col("episode").first().alias("first"),
         pl.col("episode").last().alias("last"),
         (pl.col("episode").diff().drop_nulls() == 1).all().alias("in_order"),
     )
     if len(found) != n_trials:
         raise BadPartError(f"damaged ({len(found)} trials instead of {n_trials})")
     last = manifest.n_episodes - 1 - spec.n_before
-    if not found.select((pl.col("draws") == 1) & (pl.col("last") == last) & pl.col("in_order")).to_series().all():
+    is_whole = (pl.col("first") >= -spec.n_before) & (pl.col("last") == last) & pl.col("in_order")
+    if not found.select((pl.col("draws") == 1) & is_whole).to_series().all():
         raise BadPartError("damaged (episodes are missing, doubled or out of order)")
     numbers = [(start + i) % spec.trials for i in range(n_trials)]
     novelties = found["novelty"].to_list() if spec.novelty == "all" else [spec.novelty] * n_trials

@@ -13,7 +13,9 @@ from nappingrl.trials.protocol import episode_counts
 
 GAME = "game-"
 """Takes the place of the options' hash in the id of a trial that an external agent played."""
-Text = Annotated[str, Meta(max_length=MAX_TEXT, pattern=r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]*\Z")]
+CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
+"""What no line of text may hold, as the inside of a regular expression's brackets."""
+Text = Annotated[str, Meta(max_length=MAX_TEXT, pattern=rf"^[^{CONTROL}]*\Z")]
 """One line of text without control characters."""
 
 

@@ -10,10 +10,10 @@ from nappingrl.report.best_control import find_frozen
 from nappingrl.report.compute import Metric, Metrics, compute_metrics
 from nappingrl.report.intervals import mean_interval, rate_interval
 from nappingrl.report.page.formats import Cell, Table, decimals, number, span_words
-from nappingrl.report.runs import Run
+from nappingrl.report.runs import SAME_DRAWS, Run
 from nappingrl.report.summary import span_of
 
-_DRAWS = ("domain", "novelty", "seed", "strength", "protocol")
+_DRAWS = (*SAME_DRAWS, "novelty")
 """What two runs must share to have met the same novelties."""
 
 _PRE = "no episode precedes the novelty"

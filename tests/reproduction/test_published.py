@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 import nappingrl
+from benchmark_scripts import load_benchmark
 from damaged_parquet import panicking, understated
 from nappingrl.cli import main
 from nappingrl.errors import BadRunError
@@ -342,6 +343,15 @@ def test_a_novelty_that_comes_twice_is_refused(tmp_path: Path) -> None:
         read_published(file)
 
 
+def test_a_novelty_with_control_characters_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "crossroad.parquet"
+    publish([nappingrl.run("crossroad", "dqn", "frozen", novelty="all", trials=1, protocol="1+2")], file)
+    name = read_published(file)[0].novelties[0]
+    rewrite(file, pl.read_parquet(file).with_columns(pl.col("novelty").replace(name, f"{name}\x9b31m")))
+    with pytest.raises(BadRunError, match="the name of a novelty has control characters"):
+        read_published(file)
+
+
 def test_episodes_of_unknown_end_are_refused(file: Path) -> None:
     rows = pl.read_parquet(file).with_columns(won=pl.when(pl.col("episode") > 0).then(pl.lit(True)))
     rewrite(file, rows)
@@ -449,6 +459,17 @@ def test_the_docs_show_what_the_published_rows_say(published: list[Run]) -> None
     assert missing_tables("claims.md", claims_markdown(judge_claims(published))) == []
     assert missing_tables("results.md", results_markdown(published)) == []
     assert missing_tables("speed.md", costs_markdown(published)) == []
+
+
+def test_the_pictures_of_the_docs_are_drawn_from_the_published_rows(published: list[Run]) -> None:
+    """Two of them; the others are figures without any change."""
+    script = load_benchmark("evaluation_pictures")
+    assert {f"{name}.png" for name in script.PICTURES} == {file.name for file in (DOCS / "images").glob("paper-*.png")}
+    texts = [text.get_text() for axes in script.plot_mountaincar(published).axes for text in axes.texts]
+    assert [text.count("NAPPING as printed") for text in texts] == [1, 1, 1]
+    assert [text.count("before the novelty") for text in texts] == [0, 0, 1], "PPO-Weak's level is out of view"
+    (axes,) = script.PICTURES["paper-angrybirds"](published).axes
+    assert len(axes.get_yticks()) == 13
 
 
 OVERVIEW = {

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import re
 from pathlib import Path
 
 import polars as pl
@@ -10,7 +11,7 @@ from nappingrl.errors import BadRunError
 from nappingrl.files import UnusableFileError, read_file, write_whole
 from nappingrl.trials.limits import MAX_PART_BYTES
 from nappingrl.trials.manifest_record import Manifest
-from nappingrl.trials.spec_record import GAME
+from nappingrl.trials.spec_record import CONTROL, GAME
 
 _RUN, _PART = "nappingrl.run", "nappingrl.part"
 COLUMNS: dict[str, type[pl.DataType]] = {
@@ -113,6 +114,8 @@ def check_trials(rows: pl.DataFrame, manifest: Manifest, chunk: int) -> None:
         raise BadPartError("damaged (episodes are missing, doubled or out of order)")
     numbers = [(start + i) % spec.trials for i in range(n_trials)]
     novelties = found["novelty"].to_list() if spec.novelty == "all" else [spec.novelty] * n_trials
+    if any(re.search(f"[{CONTROL}]", name) for name in set(novelties)):  # they are shown in terminals
+        raise BadPartError("damaged (the name of a novelty has control characters)")
     expected = spec.trial_ids(zip(novelties, numbers, strict=True))
     for trial, demanded in zip(found["trial"].to_list(), expected, strict=True):
         stem, dash, _ = demanded.rpartition("-")

@@ -70,7 +70,11 @@ def exit_stopped(stop: Stop) -> NoReturn:
 
 @contextmanager
 def raising() -> Iterator[Stop]:
-    """Raise StoppedError where a signal interrupts the block; outside the main thread nothing is changed."""
+    """Raise StoppedError where a signal interrupts the block, or a moment later if it must wait.
+
+    A signal that still waits when the block is left is remembered, but stops nothing any more: the work is done, the
+    caller decides. Outside the main thread nothing is changed.
+    """
     stop, again = Stop(), _Again()
     if threading.current_thread() is not threading.main_thread():
         yield stop
@@ -94,15 +98,11 @@ def raising() -> Iterator[Stop]:
     before = _handle_by(interrupt)
     try:
         yield stop
-    except StoppedError:
-        again.cancel()  # it has come
-        raise
     finally:
+        again.cancel()
         for number, handler in before.items():
             signal.signal(number, handler)
         sys.unraisablehook = before_hook
-        if late := again.cancel():
-            signal.raise_signal(late)
 
 
 @contextmanager
@@ -152,23 +152,19 @@ class _Again:
 
     def __init__(self) -> None:
         self._timer: threading.Timer | None = None
-        self._number = 0
 
     def send(self, number: int) -> None:
         """Send it in a moment, in place of one that waits."""
         self.cancel()
-        self._number = number
         self._timer = threading.Timer(RETRY_SECONDS, os.kill, (os.getpid(), number))
         self._timer.daemon = True
         self._timer.start()
 
-    def cancel(self) -> int:
-        """Keep the signal that waits from being sent; its number, 0: none waits."""
+    def cancel(self) -> None:
+        """Do not send the signal that waits."""
         timer, self._timer = self._timer, None
-        if timer is None or not timer.is_alive():
-            return 0
-        timer.cancel()
-        return self._number
+        if timer is not None:
+            timer.cancel()
 
 
 def _handle_by(handler: Callable[[int, FrameType | None], Any]) -> dict[int, Any]:

@@ -5,17 +5,21 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
-from types import FunctionType
+from types import FrameType, FunctionType
 
 import pytest
 
-from nappingrl.signals import LOSES_EXCEPTIONS, StoppedError, raising, signals_later
+from nappingrl.signals import StoppedError, raising, signals_later
 from patience import PATIENCE, wait_for
 from processes import catches, has_loaded, members, started
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals of threads")
 LONG = ("run", "cartpole", "--trials", "100000", "--workers", "1", "--out", "run")
 HINT = (
     r"(napping: (up to|about) .*\n)?(nappingrl: compiling kernels.*\n)?"
@@ -127,25 +131,6 @@ def test_a_command_started_with_nohup_stays(tmp_path: Path) -> None:
         assert catches(process.pid, signal.SIGTERM)
 
 
-def test_a_stop_that_gets_lost_in_a_destructor_comes_again() -> None:
-    class Deaf:
-        def __del__(self) -> None:
-            signal.raise_signal(signal.SIGTERM)
-
-    deaf, lost = [Deaf()], []
-
-    def wait_in_vain() -> None:
-        deaf.clear()
-        lost.append(bool(stop))
-        time.sleep(PATIENCE)
-
-    with pytest.raises(StoppedError) as stopped, raising() as stop:
-        wait_in_vain()
-    assert lost == [True]
-    assert stopped.value.number == stop.number == signal.SIGTERM
-    assert stop.exit_status == 143
-
-
 def test_a_stop_while_llvm_calls_back_waits(tmp_path: Path) -> None:
     """In a callback LLVM gets the machine code of a cached kernel; without it LLVM crashes."""
     (tmp_path / "kernel.py").write_text(CACHED_KERNEL)
@@ -172,22 +157,169 @@ def finished(*words: str, cwd: Path, env: dict[str, str]) -> subprocess.Complete
     return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
-def _raw_object_cache_stopped(number: int) -> None:
-    signal.raise_signal(number)
+def _raw_object_cache_called(call: Callable[[], None]) -> None:
+    call()
+
+
+in_callback = FunctionType(_raw_object_cache_called.__code__, {"__name__": "llvmlite.binding.executionengine"})
+
+
+def signal_in_callback(number: int) -> None:
+    in_callback(lambda: signal.raise_signal(number))
+
+
+def signal_in_destructor(number: int) -> None:
+    class Deaf:
+        def __del__(self) -> None:
+            signal.raise_signal(number)
+
+    Deaf()
+
+
+@pytest.fixture
+def late() -> Iterator[list[int]]:
+    """SIGINT and SIGTERM that nothing but the handlers around a block received."""
+    came: list[int] = []
+    before = {
+        number: signal.signal(number, lambda came_now, _: came.append(came_now))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    yield came
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.fixture
+def waiting(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
+    """What threads that send a signal again would do, instead of these threads."""
+    calls: list[Callable[[], None]] = []
+    monkeypatch.setattr("nappingrl.signals._thread.start_new_thread", lambda call, _: calls.append(call))
+    monkeypatch.setattr("nappingrl.signals.RETRY_SECONDS", 0)
+    return calls
+
+
+@pytest.mark.parametrize("signal_there", [signal_in_callback, signal_in_destructor])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stop_that_waits_comes_in_a_moment(signal_there: Callable[[int], None], number: int, late: list[int]) -> None:
+    returned = []
+
+    def wait_in_vain() -> None:
+        signal_there(number)
+        returned.append(bool(stop))
+        time.sleep(PATIENCE)
+
+    with pytest.raises(StoppedError) as stopped, raising() as stop:
+        wait_in_vain()
+    assert returned == [True]
+    assert stopped.value.number == stop.number == number
+    assert not late
+
+
+def test_a_stop_that_comes_in_another_callback_waits_again(waiting: list[Callable[[], None]]) -> None:
+    with raising():
+        signal_in_callback(signal.SIGTERM)
+        in_callback(waiting[0])
+        _, send = waiting
+        with pytest.raises(StoppedError):
+            send()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_stop_that_waits_is_remembered_when_the_block_is_left(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nappingrl.signals.RETRY_SECONDS", 10 * PATIENCE)
-    came = []
-    callback = FunctionType(_raw_object_cache_stopped.__code__, {"__name__": LOSES_EXCEPTIONS[0], "signal": signal})
-    before = signal.signal(number, lambda came_now, _: came.append(came_now))
+def test_a_stop_that_waits_is_remembered_when_the_block_is_left(
+    number: int, late: list[int], waiting: list[Callable[[], None]]
+) -> None:
+    with raising() as stop:
+        signal_in_callback(number)
+    (send,) = waiting
+    send()
+    assert (stop.number, stop.exit_status, late) == (number, 128 + number, [])
+
+
+def test_a_stop_cancels_one_that_waits(late: list[int], waiting: list[Callable[[], None]]) -> None:
+    """Two would interrupt the clean-up after the first."""
+    with raising() as stop:
+        signal_in_callback(signal.SIGTERM)
+        with pytest.raises(StoppedError):
+            signal.raise_signal(signal.SIGINT)
+        (send,) = waiting
+        assert not is_stopped(send)
+    assert (stop.number, late) == (signal.SIGINT, [])
+
+
+@POSIX
+def test_a_stop_is_sent_again_to_the_main_thread(waiting: list[Callable[[], None]]) -> None:
+    """One to the process could go to another thread, and the main thread would sleep on."""
+    pending = []
+
+    def send() -> None:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])  # this thread would take it
+        waiting[0]()
+
+    def take_later() -> None:
+        signal_in_callback(signal.SIGTERM)
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+        try:
+            sender = threading.Thread(target=send)
+            sender.start()
+            sender.join()
+            pending.extend(signal.sigpending())
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
+
+    with pytest.raises(StoppedError), raising():
+        take_later()
+    assert pending == [signal.SIGTERM]
+
+
+class SignalAt:
+    """A trace function that sends SIGTERM at the nth step of Python in functions that are called."""
+
+    def __init__(self, nth: int) -> None:
+        self.to_go = nth
+
+    def __call__(self, frame: FrameType, event: str, argument: object) -> "SignalAt":
+        frame.f_trace_opcodes = True
+        self.to_go -= 1
+        if self.to_go == 0:
+            signal.raise_signal(signal.SIGTERM)
+        return self
+
+
+def moments() -> Iterator[SignalAt]:
+    """Signals at each step in turn, until there are no more steps."""
+    before = sys.gettrace()
+    for nth in count(1):
+        moment = SignalAt(nth)
+        yield moment
+        sys.settrace(before)
+        if moment.to_go > 0:
+            assert nth > 1
+            return
+
+
+def test_a_stop_is_not_lost_whenever_a_second_signal_comes(late: list[int], waiting: list[Callable[[], None]]) -> None:
+    for moment in moments():
+        waiting.clear()
+
+        def signal_twice(moment: SignalAt = moment) -> None:
+            sys.settrace(moment)
+            signal_in_callback(signal.SIGINT)
+            sys.settrace(None)
+
+        with raising():
+            stops = [is_stopped(signal_twice)]
+            stops += map(is_stopped, waiting)
+        assert any(stops)
+        assert len(waiting) <= 1
+    assert not late
+
+
+def is_stopped(call: Callable[[], None]) -> bool:
     try:
-        with raising() as stop:
-            callback(number)
-        assert (stop.number, came) == (number, [])
-    finally:
-        signal.signal(number, before)
+        call()
+    except StoppedError:
+        return True
+    return False
 
 
 def test_handlers_are_as_before() -> None:

@@ -1,9 +1,11 @@
 """Signals that stop a command: Ctrl-C, SIGTERM and SIGHUP. It imports little, as it comes before all other modules."""
 
+import _thread
 import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -85,6 +87,7 @@ def raising() -> Iterator[Stop]:
         if _is_called_by_llvm(frame):
             again.send(number)
         else:
+            again.cancel()  # one stop is enough, and another would interrupt the clean-up
             raise StoppedError(number)
 
     def retry(lost: "sys.UnraisableHookArgs") -> None:
@@ -99,7 +102,7 @@ def raising() -> Iterator[Stop]:
     try:
         yield stop
     finally:
-        again.cancel()
+        again.close()  # first: what it sends must find our handlers
         for number, handler in before.items():
             signal.signal(number, handler)
         sys.unraisablehook = before_hook
@@ -148,23 +151,46 @@ def _is_called_by_llvm(frame: FrameType | None) -> bool:
 
 
 class _Again:
-    """A signal that this process sends to itself, a moment later."""
+    """Sends a signal to the thread that made this, a moment later.
+
+    A second signal can interrupt the handler of the first anywhere. So nothing that handlers call may wait for a lock:
+    not even `threading.Thread.start`, which waits for locks of `threading`.
+    """
 
     def __init__(self) -> None:
-        self._timer: threading.Timer | None = None
+        self._number = 0  # of the signal that waits; 0: none
+        self._under_way = threading.Lock()  # held while a thread sleeps that will send it
+        self._sending = threading.Lock()
+        self._is_open = True
+        self._receiver = threading.get_ident()
 
     def send(self, number: int) -> None:
         """Send it in a moment, in place of one that waits."""
-        self.cancel()
-        self._timer = threading.Timer(RETRY_SECONDS, os.kill, (os.getpid(), number))
-        self._timer.daemon = True
-        self._timer.start()
+        self._number = number
+        if self._under_way.acquire(blocking=False):
+            _thread.start_new_thread(self._send_later, ())
 
     def cancel(self) -> None:
         """Do not send the signal that waits."""
-        timer, self._timer = self._timer, None
-        if timer is not None:
-            timer.cancel()
+        self._number = 0
+
+    def close(self) -> None:
+        """Send nothing from now on; one that is being sent has arrived when this returns."""
+        self._is_open = False
+        with self._sending:
+            pass
+
+    def _send_later(self) -> None:
+        time.sleep(RETRY_SECONDS)
+        self._under_way.release()  # before the number is taken: one that comes in between has a new thread
+        with self._sending:
+            number, self._number = self._number, 0
+            if not (number and self._is_open):
+                return
+            if sys.platform == "win32":
+                signal.raise_signal(number)  # os.kill would end the process
+            else:
+                signal.pthread_kill(self._receiver, number)  # os.kill could wake another thread instead
 
 
 def _handle_by(handler: Callable[[int, FrameType | None], Any]) -> dict[int, Any]:

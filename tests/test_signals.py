@@ -14,7 +14,7 @@ from types import FrameType, FunctionType
 
 import pytest
 
-from nappingrl.signals import StoppedError, raising, signals_later
+from nappingrl.signals import Stoppable, StoppedError, signals_later
 from patience import PATIENCE, wait_for
 from processes import catches, has_loaded, members, started
 
@@ -50,7 +50,7 @@ def stopping(callback):
     return stop_and_call
 
 ExecutionEngine.set_object_cache = lambda engine, *callbacks: set_object_cache(engine, *map(stopping, callbacks))
-with signals.raising() as stop:
+with signals.Stoppable() as stop:
     from kernel import double
     assert double(2) == 4
 assert n_stops > 0
@@ -208,7 +208,7 @@ def test_a_stop_that_waits_comes_in_a_moment(signal_there: Callable[[int], None]
         returned.append(bool(stop))
         time.sleep(PATIENCE)
 
-    with pytest.raises(StoppedError) as stopped, raising() as stop:
+    with pytest.raises(StoppedError) as stopped, Stoppable() as stop:
         wait_in_vain()
     assert returned == [True]
     assert stopped.value.number == stop.number == number
@@ -216,7 +216,7 @@ def test_a_stop_that_waits_comes_in_a_moment(signal_there: Callable[[int], None]
 
 
 def test_a_stop_that_comes_in_another_callback_waits_again(waiting: list[Callable[[], None]]) -> None:
-    with raising():
+    with Stoppable():
         signal_in_callback(signal.SIGTERM)
         in_callback(waiting[0])
         _, send = waiting
@@ -228,7 +228,7 @@ def test_a_stop_that_comes_in_another_callback_waits_again(waiting: list[Callabl
 def test_a_stop_that_waits_is_remembered_when_the_block_is_left(
     number: int, late: list[int], waiting: list[Callable[[], None]]
 ) -> None:
-    with raising() as stop:
+    with Stoppable() as stop:
         signal_in_callback(number)
     (send,) = waiting
     send()
@@ -237,7 +237,7 @@ def test_a_stop_that_waits_is_remembered_when_the_block_is_left(
 
 def test_a_stop_cancels_one_that_waits(late: list[int], waiting: list[Callable[[], None]]) -> None:
     """Two would interrupt the clean-up after the first."""
-    with raising() as stop:
+    with Stoppable() as stop:
         signal_in_callback(signal.SIGTERM)
         with pytest.raises(StoppedError):
             signal.raise_signal(signal.SIGINT)
@@ -266,9 +266,38 @@ def test_a_stop_is_sent_again_to_the_main_thread(waiting: list[Callable[[], None
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
 
-    with pytest.raises(StoppedError), raising():
+    with pytest.raises(StoppedError), Stoppable():
         take_later()
     assert pending == [signal.SIGTERM]
+
+
+@POSIX
+def test_a_stop_that_is_being_sent_comes_before_the_block_is_left(
+    late: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Handlers from outside would end the process at once, without its output."""
+    sending, left, sent = threading.Event(), threading.Event(), threading.Event()
+    main_thread, kill = threading.get_ident(), signal.pthread_kill
+
+    def wait_and_kill(thread: int, number: int) -> None:
+        sending.set()
+        wait_for(lambda: left.is_set() or sys._current_frames()[main_thread].f_code.co_name == "close")
+        kill(thread, number)
+        sent.set()
+
+    monkeypatch.setattr("nappingrl.signals.RETRY_SECONDS", 0)
+    monkeypatch.setattr(signal, "pthread_kill", wait_and_kill)
+    stop = Stoppable()
+
+    def leave() -> None:
+        with stop:
+            signal_in_callback(signal.SIGTERM)
+            assert sending.wait(PATIENCE)
+        left.set()
+        assert sent.wait(PATIENCE)
+
+    assert not is_stopped(leave)
+    assert (stop.number, late) == (signal.SIGTERM, [])
 
 
 class SignalAt:
@@ -297,16 +326,43 @@ def moments() -> Iterator[SignalAt]:
             return
 
 
-def test_a_stop_is_not_lost_whenever_a_second_signal_comes(late: list[int], waiting: list[Callable[[], None]]) -> None:
+def handlers() -> list[object]:
+    return [sys.unraisablehook, *map(signal.getsignal, (signal.SIGINT, signal.SIGTERM))]
+
+
+def test_handlers_are_as_before_whenever_a_signal_comes(late: list[int], waiting: list[Callable[[], None]]) -> None:
+    before = handlers()
+    for moment in moments():
+        late.clear()
+        waiting.clear()
+        stop = Stoppable()
+        sys.settrace(moment)
+        try:
+            with stop:
+                sys.settrace(None)
+                assert len(waiting) == bool(stop)  # one that comes on entering stops the block
+                assert not set(before) & set(handlers())
+                sys.settrace(moment)
+        except StoppedError:
+            pytest.fail("stopped outside of the block")
+        sys.settrace(None)
+        assert handlers() == before
+        assert moment.to_go > 0 or [signal.SIGTERM] in (late, [stop.number])
+
+
+@pytest.mark.parametrize("signal_there", [signal_in_callback, signal_in_destructor])
+def test_a_stop_is_not_lost_whenever_a_second_signal_comes(
+    signal_there: Callable[[int], None], late: list[int], waiting: list[Callable[[], None]]
+) -> None:
     for moment in moments():
         waiting.clear()
 
         def signal_twice(moment: SignalAt = moment) -> None:
             sys.settrace(moment)
-            signal_in_callback(signal.SIGINT)
+            signal_there(signal.SIGINT)
             sys.settrace(None)
 
-        with raising():
+        with Stoppable():
             stops = [is_stopped(signal_twice)]
             stops += map(is_stopped, waiting)
         assert any(stops)
@@ -320,13 +376,6 @@ def is_stopped(call: Callable[[], None]) -> bool:
     except StoppedError:
         return True
     return False
-
-
-def test_handlers_are_as_before() -> None:
-    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)], sys.unraisablehook
-    with raising():
-        assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] != before[0]
-    assert ([signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)], sys.unraisablehook) == before
 
 
 def test_signals_wait_until_a_process_is_known() -> None:

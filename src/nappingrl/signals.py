@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 STOPPING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 RETRY_SECONDS = 0.02
@@ -25,23 +25,59 @@ class StoppedError(KeyboardInterrupt):
         self.number = number
 
 
-class Stop:
-    """The signal that a command has received.
+class Stoppable:
+    """A block that signals stop: StoppedError is raised where one interrupts it, or a moment later if it must wait.
+
+    A signal that still waits when the block is left is remembered, but stops nothing any more: the work is done, the
+    caller decides. Outside the main thread nothing is changed.
 
     Attributes:
-        number: Its number; 0: none.
+        number: The signal that has come; 0: none.
     """
 
     def __init__(self) -> None:
         self.number = 0
+        self._again = _Again()
+        self._before: dict[int, Any] = {}
+        self._before_hook = sys.unraisablehook
+        self._is_main = threading.current_thread() is threading.main_thread()
 
     def __bool__(self) -> bool:
         return self.number != 0
+
+    # With @contextmanager a signal could interrupt contextlib before the generator goes on; handlers would stay.
+    def __enter__(self) -> Self:
+        if self._is_main:
+            sys.unraisablehook = self._retry
+            self._before = _handle_by(self._interrupt)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_main:
+            self._again.close()  # first: what it sends must find our handlers
+            for number, handler in self._before.items():
+                signal.signal(number, handler)
+            sys.unraisablehook = self._before_hook
 
     @property
     def exit_status(self) -> int:
         """The exit status of a process that this signal stopped, as a shell counts."""
         return 128 + self.number
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        self.number = number
+        if _must_wait(frame):
+            self._again.send(number)
+        else:
+            self._again.cancel()  # one stop is enough, and another would interrupt the clean-up
+            raise StoppedError(number)
+
+    def _retry(self, lost: "sys.UnraisableHookArgs") -> None:
+        """An exception within a callback of C code or a destructor is lost: send the signal again."""
+        if isinstance(lost.exc_value, StoppedError):
+            self._again.send(lost.exc_value.number)
+        else:
+            self._before_hook(lost)
 
 
 def exit_quietly_while_importing() -> None:
@@ -60,7 +96,7 @@ def is_command_line() -> bool:
     return is_module or os.path.basename(arguments[0]) in ("napping", "napping.exe")
 
 
-def exit_stopped(stop: Stop) -> NoReturn:
+def exit_stopped(stop: Stoppable) -> NoReturn:
     """Exit with the status of a stopped command; the command line at once, as torch takes seconds to be unloaded."""
     if is_command_line():
         for stream in filter(None, (sys.stdout, sys.stderr)):
@@ -68,44 +104,6 @@ def exit_stopped(stop: Stop) -> NoReturn:
                 stream.flush()
         os._exit(stop.exit_status)
     sys.exit(stop.exit_status)
-
-
-@contextmanager
-def raising() -> Iterator[Stop]:
-    """Raise StoppedError where a signal interrupts the block, or a moment later if it must wait.
-
-    A signal that still waits when the block is left is remembered, but stops nothing any more: the work is done, the
-    caller decides. Outside the main thread nothing is changed.
-    """
-    stop, again = Stop(), _Again()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        stop.number = number
-        if _is_called_by_llvm(frame):
-            again.send(number)
-        else:
-            again.cancel()  # one stop is enough, and another would interrupt the clean-up
-            raise StoppedError(number)
-
-    def retry(lost: "sys.UnraisableHookArgs") -> None:
-        """An exception within a callback of C code or a destructor is lost: send the signal again."""
-        if isinstance(lost.exc_value, StoppedError):
-            again.send(lost.exc_value.number)
-        else:
-            before_hook(lost)
-
-    before_hook, sys.unraisablehook = sys.unraisablehook, retry
-    before = _handle_by(interrupt)
-    try:
-        yield stop
-    finally:
-        again.close()  # first: what it sends must find our handlers
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        sys.unraisablehook = before_hook
 
 
 @contextmanager
@@ -140,11 +138,16 @@ def take_signals() -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
 
 
-def _is_called_by_llvm(frame: FrameType | None) -> bool:
-    """Whether this frame belongs to a callback of LLVM, which crashes where an exception ends it."""
-    module, start = LOSES_EXCEPTIONS
+def _must_wait(frame: FrameType | None) -> bool:
+    """Whether this frame belongs to a call that an exception must not end.
+
+    Besides those of LLVM it is ours: handlers would be set only in part, or the signal be lost for good.
+    """
     while frame is not None:
-        if frame.f_code.co_name.startswith(start) and frame.f_globals.get("__name__") == module:
+        module, name = str(frame.f_globals.get("__name__")), frame.f_code.co_name
+        if module == LOSES_EXCEPTIONS[0] and name.startswith(LOSES_EXCEPTIONS[1]):
+            return True
+        if module == __name__ and name in ("__enter__", "__exit__", "_retry"):
             return True
         frame = frame.f_back
     return False

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import FrameType, FunctionType
 
 import pytest
+from llvmlite.binding import ModuleRef, parse_assembly
 
 from nappingrl.signals import Stoppable, StoppedError, signals_later
 from patience import PATIENCE, wait_for
@@ -140,6 +141,21 @@ def test_a_stop_while_llvm_calls_back_waits(tmp_path: Path) -> None:
     assert list(tmp_path.rglob("*.nbc"))
     done = finished("stopped.py", cwd=tmp_path, env=environment)
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{int(signal.SIGTERM)}\n", "")
+
+
+def test_a_stop_while_llvmlite_frees_memory_waits(waiting: list[Callable[[], None]]) -> None:
+    """An exception after a call of LLVM would hide that it was made: the memory would be freed again."""
+    for moment in moments():
+        module = parse_assembly("")
+
+        def free(moment: SignalAt = moment, module: ModuleRef = module) -> None:
+            sys.settrace(moment)
+            module.close()
+            sys.settrace(None)
+
+        with Stoppable() as stop:
+            assert not is_stopped(free)
+        assert stop or moment.to_go > 0
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 0)])

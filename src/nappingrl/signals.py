@@ -13,8 +13,8 @@ from typing import Any, NoReturn, Self
 
 STOPPING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 RETRY_SECONDS = 0.02
-LOSES_EXCEPTIONS = ("llvmlite.binding.executionengine", "_raw_object_cache_")
-"""Module and start of the name of functions that LLVM calls: without their result it goes on with a null pointer."""
+LLVM = "llvmlite.binding."
+"""Modules that a signal must not interrupt: they would free memory of LLVM twice, or return a null pointer to it."""
 
 
 class StoppedError(KeyboardInterrupt):
@@ -145,9 +145,7 @@ def _must_wait(frame: FrameType | None) -> bool:
     """
     while frame is not None:
         module, name = str(frame.f_globals.get("__name__")), frame.f_code.co_name
-        if module == LOSES_EXCEPTIONS[0] and name.startswith(LOSES_EXCEPTIONS[1]):
-            return True
-        if module == __name__ and name in ("__enter__", "__exit__", "_retry"):
+        if module.startswith(LLVM) or (module == __name__ and name in ("__enter__", "__exit__", "_retry")):
             return True
         frame = frame.f_back
     return False

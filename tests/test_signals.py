@@ -5,17 +5,22 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
-from types import FunctionType
+from types import FrameType, FunctionType
 
 import pytest
+from llvmlite.binding import ModuleRef, parse_assembly
 
-from nappingrl.signals import LOSES_EXCEPTIONS, StoppedError, raising, signals_later
+from nappingrl.signals import Stoppable, StoppedError, signals_later
 from patience import PATIENCE, wait_for
 from processes import catches, has_loaded, members, started
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals of threads")
 LONG = ("run", "cartpole", "--trials", "100000", "--workers", "1", "--out", "run")
 HINT = (
     r"(napping: (up to|about) .*\n)?(nappingrl: compiling kernels.*\n)?"
@@ -29,34 +34,45 @@ import numba
 def double(x):
     return 2 * x
 """
-STOPPED_IN_CALLBACK = """
-import signal, sys, time
-from kernel import double
+STOPPED_IN_CALLBACKS = """
+import signal
+from llvmlite.binding import ExecutionEngine
 from nappingrl import signals
 
-signals.RETRY_SECONDS = 5  # long enough for the call
-calls, lost = 0, []
+signals.RETRY_SECONDS = 1e6  # none is sent again
+set_object_cache, n_stops = ExecutionEngine.set_object_cache, 0
 
-def trace(frame, event, argument):
-    global calls
-    calls += frame.f_code.co_name == "_raw_object_cache_getbuffer"
-    if calls == int(sys.argv[1]) > 0:
-        sys.settrace(None)
+def stopping(callback):
+    def stop_and_call(*arguments):
+        global n_stops
+        n_stops += 1
         signal.raise_signal(signal.SIGTERM)
+        return callback(*arguments)
+    return stop_and_call
 
-came = False
-try:
-    with signals.raising() as stop:
-        sys.unraisablehook = lost.append
-        sys.settrace(trace)
-        assert double(2) == 4
-        sys.settrace(None)
-        print("called", bool(stop))
-        if stop:
-            time.sleep(60)
-except signals.StoppedError:
-    came = True
-print("stopped", came, len(lost))
+ExecutionEngine.set_object_cache = lambda engine, *callbacks: set_object_cache(engine, *map(stopping, callbacks))
+with signals.Stoppable() as stop:
+    from kernel import double
+    assert double(2) == 4
+assert n_stops > 0
+print(stop.number)
+"""
+FINISHED_COMMAND = """
+import signal, sys
+sys.argv[0] = "napping"
+from nappingrl import cli, signals
+from nappingrl.cli import argv
+
+signals.RETRY_SECONDS = 1e6
+names = {"__name__": "llvmlite.binding.executionengine", "signal": signal}
+exec("def _raw_object_cache_stopped(number): signal.raise_signal(number)", names)
+
+def command():
+    names["_raw_object_cache_stopped"](int(sys.argv[1]))
+    print("result")
+
+argv.parse = lambda words: command
+cli.main([])
 """
 
 
@@ -116,63 +132,266 @@ def test_a_command_started_with_nohup_stays(tmp_path: Path) -> None:
         assert catches(process.pid, signal.SIGTERM)
 
 
-def test_a_stop_that_gets_lost_in_a_destructor_comes_again() -> None:
+def test_a_stop_while_llvm_calls_back_waits(tmp_path: Path) -> None:
+    """In a callback LLVM gets the machine code of a cached kernel; without it LLVM crashes."""
+    (tmp_path / "kernel.py").write_text(CACHED_KERNEL)
+    (tmp_path / "stopped.py").write_text(STOPPED_IN_CALLBACKS)
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    finished("-c", "import kernel; kernel.double(2)", cwd=tmp_path, env=environment)
+    assert list(tmp_path.rglob("*.nbc"))
+    done = finished("stopped.py", cwd=tmp_path, env=environment)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{int(signal.SIGTERM)}\n", "")
+
+
+def test_a_stop_while_llvmlite_frees_memory_waits(waiting: list[Callable[[], None]]) -> None:
+    """An exception after a call of LLVM would hide that it was made: the memory would be freed again."""
+    for moment in moments():
+        module = parse_assembly("")
+
+        def free(moment: SignalAt = moment, module: ModuleRef = module) -> None:
+            sys.settrace(moment)
+            module.close()
+            sys.settrace(None)
+
+        with Stoppable() as stop:
+            assert not is_stopped(free)
+        assert stop or moment.to_go > 0
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 0)])
+def test_a_command_that_ends_while_a_stop_waits_keeps_its_output(number: int, status: int, tmp_path: Path) -> None:
+    """Ctrl-C is the regular end of some commands: it does not fail one that has finished."""
+    (tmp_path / "command.py").write_text(FINISHED_COMMAND)
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    done = finished("command.py", str(int(number)), cwd=tmp_path, env=buffered)
+    assert (done.returncode, done.stdout, done.stderr) == (status, "result\n", "")
+
+
+def finished(*words: str, cwd: Path, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """A Python process that has ended."""
+    command = [sys.executable, *words]
+    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=PATIENCE, check=False)
+
+
+def _raw_object_cache_called(call: Callable[[], None]) -> None:
+    call()
+
+
+in_callback = FunctionType(_raw_object_cache_called.__code__, {"__name__": "llvmlite.binding.executionengine"})
+
+
+def signal_in_callback(number: int) -> None:
+    in_callback(lambda: signal.raise_signal(number))
+
+
+def signal_in_destructor(number: int) -> None:
     class Deaf:
         def __del__(self) -> None:
-            signal.raise_signal(signal.SIGTERM)
+            signal.raise_signal(number)
 
-    deaf, lost = [Deaf()], []
+    Deaf()
+
+
+@pytest.fixture
+def late() -> Iterator[list[int]]:
+    """SIGINT and SIGTERM that nothing but the handlers around a block received."""
+    came: list[int] = []
+    before = {
+        number: signal.signal(number, lambda came_now, _: came.append(came_now))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    yield came
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.fixture
+def waiting(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
+    """What threads that send a signal again would do, instead of these threads."""
+    calls: list[Callable[[], None]] = []
+    monkeypatch.setattr("nappingrl.signals._thread.start_new_thread", lambda call, _: calls.append(call))
+    monkeypatch.setattr("nappingrl.signals.RETRY_SECONDS", 0)
+    return calls
+
+
+@pytest.mark.parametrize("signal_there", [signal_in_callback, signal_in_destructor])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stop_that_waits_comes_in_a_moment(signal_there: Callable[[int], None], number: int, late: list[int]) -> None:
+    returned = []
 
     def wait_in_vain() -> None:
-        deaf.clear()
-        lost.append(bool(stop))
+        signal_there(number)
+        returned.append(bool(stop))
         time.sleep(PATIENCE)
 
-    with pytest.raises(StoppedError) as stopped, raising() as stop:
+    with pytest.raises(StoppedError) as stopped, Stoppable() as stop:
         wait_in_vain()
-    assert lost == [True]
-    assert stopped.value.number == stop.number == signal.SIGTERM
-    assert stop.exit_status == 143
+    assert returned == [True]
+    assert stopped.value.number == stop.number == number
+    assert not late
 
 
-@pytest.mark.parametrize("nth", [1, 2, 3])
-def test_a_stop_while_llvm_asks_for_compiled_code_waits(nth: int, tmp_path: Path) -> None:
-    """The last of the three callbacks of a cached kernel hands over its machine code; without it LLVM crashes."""
-    (tmp_path / "kernel.py").write_text(CACHED_KERNEL)
-    (tmp_path / "stopped.py").write_text(STOPPED_IN_CALLBACK)
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
-    for which in (0, nth):  # the first call compiles
-        command = [sys.executable, "stopped.py", str(which)]
-        done = subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
-        )
-        assert (done.returncode, done.stdout) == (0, f"called {which > 0}\nstopped {which > 0} 0\n"), done.stderr
-
-
-def _raw_object_cache_stopped(number: int) -> None:
-    signal.raise_signal(number)
+def test_a_stop_that_comes_in_another_callback_waits_again(waiting: list[Callable[[], None]]) -> None:
+    with Stoppable():
+        signal_in_callback(signal.SIGTERM)
+        in_callback(waiting[0])
+        _, send = waiting
+        with pytest.raises(StoppedError):
+            send()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_stop_that_waits_comes_when_the_block_is_left(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nappingrl.signals.RETRY_SECONDS", 10 * PATIENCE)
-    came = []
-    callback = FunctionType(_raw_object_cache_stopped.__code__, {"__name__": LOSES_EXCEPTIONS[0], "signal": signal})
-    before = signal.signal(number, lambda came_now, _: came.append(came_now))
+def test_a_stop_that_waits_is_remembered_when_the_block_is_left(
+    number: int, late: list[int], waiting: list[Callable[[], None]]
+) -> None:
+    with Stoppable() as stop:
+        signal_in_callback(number)
+    (send,) = waiting
+    send()
+    assert (stop.number, stop.exit_status, late) == (number, 128 + number, [])
+
+
+def test_a_stop_cancels_one_that_waits(late: list[int], waiting: list[Callable[[], None]]) -> None:
+    """Two would interrupt the clean-up after the first."""
+    with Stoppable() as stop:
+        signal_in_callback(signal.SIGTERM)
+        with pytest.raises(StoppedError):
+            signal.raise_signal(signal.SIGINT)
+        (send,) = waiting
+        assert not is_stopped(send)
+    assert (stop.number, late) == (signal.SIGINT, [])
+
+
+@POSIX
+def test_a_stop_is_sent_again_to_the_main_thread(waiting: list[Callable[[], None]]) -> None:
+    """One to the process could go to another thread, and the main thread would sleep on."""
+    pending = []
+
+    def send() -> None:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])  # this thread would take it
+        waiting[0]()
+
+    def take_later() -> None:
+        signal_in_callback(signal.SIGTERM)
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+        try:
+            sender = threading.Thread(target=send)
+            sender.start()
+            sender.join()
+            pending.extend(signal.sigpending())
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
+
+    with pytest.raises(StoppedError), Stoppable():
+        take_later()
+    assert pending == [signal.SIGTERM]
+
+
+@POSIX
+def test_a_stop_that_is_being_sent_comes_before_the_block_is_left(
+    late: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Handlers from outside would end the process at once, without its output."""
+    sending, left, sent = threading.Event(), threading.Event(), threading.Event()
+    main_thread, kill = threading.get_ident(), signal.pthread_kill
+
+    def wait_and_kill(thread: int, number: int) -> None:
+        sending.set()
+        wait_for(lambda: left.is_set() or sys._current_frames()[main_thread].f_code.co_name == "close")
+        kill(thread, number)
+        sent.set()
+
+    monkeypatch.setattr("nappingrl.signals.RETRY_SECONDS", 0)
+    monkeypatch.setattr(signal, "pthread_kill", wait_and_kill)
+    stop = Stoppable()
+
+    def leave() -> None:
+        with stop:
+            signal_in_callback(signal.SIGTERM)
+            assert sending.wait(PATIENCE)
+        left.set()
+        assert sent.wait(PATIENCE)
+
+    assert not is_stopped(leave)
+    assert (stop.number, late) == (signal.SIGTERM, [])
+
+
+class SignalAt:
+    """A trace function that sends SIGTERM at the nth step of Python in functions that are called."""
+
+    def __init__(self, nth: int) -> None:
+        self.to_go = nth
+
+    def __call__(self, frame: FrameType, event: str, argument: object) -> "SignalAt":
+        frame.f_trace_opcodes = True
+        self.to_go -= 1
+        if self.to_go == 0:
+            signal.raise_signal(signal.SIGTERM)
+        return self
+
+
+def moments() -> Iterator[SignalAt]:
+    """Signals at each step in turn, until there are no more steps."""
+    before = sys.gettrace()
+    for nth in count(1):
+        moment = SignalAt(nth)
+        yield moment
+        sys.settrace(before)
+        if moment.to_go > 0:
+            assert nth > 1
+            return
+
+
+def handlers() -> list[object]:
+    return [sys.unraisablehook, *map(signal.getsignal, (signal.SIGINT, signal.SIGTERM))]
+
+
+def test_handlers_are_as_before_whenever_a_signal_comes(late: list[int], waiting: list[Callable[[], None]]) -> None:
+    before = handlers()
+    for moment in moments():
+        late.clear()
+        waiting.clear()
+        stop = Stoppable()
+        sys.settrace(moment)
+        try:
+            with stop:
+                sys.settrace(None)
+                assert len(waiting) == bool(stop)  # one that comes on entering stops the block
+                assert not set(before) & set(handlers())
+                sys.settrace(moment)
+        except StoppedError:
+            pytest.fail("stopped outside of the block")
+        sys.settrace(None)
+        assert handlers() == before
+        assert moment.to_go > 0 or [signal.SIGTERM] in (late, [stop.number])
+
+
+@pytest.mark.parametrize("signal_there", [signal_in_callback, signal_in_destructor])
+def test_a_stop_is_not_lost_whenever_a_second_signal_comes(
+    signal_there: Callable[[int], None], late: list[int], waiting: list[Callable[[], None]]
+) -> None:
+    for moment in moments():
+        waiting.clear()
+
+        def signal_twice(moment: SignalAt = moment) -> None:
+            sys.settrace(moment)
+            signal_there(signal.SIGINT)
+            sys.settrace(None)
+
+        with Stoppable():
+            stops = [is_stopped(signal_twice)]
+            stops += map(is_stopped, waiting)
+        assert any(stops)
+        assert len(waiting) <= 1
+    assert not late
+
+
+def is_stopped(call: Callable[[], None]) -> bool:
     try:
-        with raising() as stop:
-            callback(number)
-            assert (stop.number, came) == (number, [])
-        assert came == [number]
-    finally:
-        signal.signal(number, before)
-
-
-def test_handlers_are_as_before() -> None:
-    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)], sys.unraisablehook
-    with raising():
-        assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] != before[0]
-    assert ([signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)], sys.unraisablehook) == before
+        call()
+    except StoppedError:
+        return True
+    return False
 
 
 def test_signals_wait_until_a_process_is_known() -> None:

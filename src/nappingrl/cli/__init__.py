@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 
-from nappingrl.signals import exit_stopped, raising
+from nappingrl.signals import Stoppable, exit_stopped
 
 BROKEN_PIPE = 141
 """Exit status if standard output is closed, as in `napping list | head`."""
@@ -45,7 +45,7 @@ def _run(words: list[str]) -> None:
     from nappingrl.cli.argv import parse
 
     command = parse(words)
-    with raising() as stop:
+    with Stoppable() as stop:
         try:
             command()
         except BaseException:

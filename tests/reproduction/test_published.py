@@ -478,14 +478,15 @@ OVERVIEW = {
     "CrossRoad, DQN, {draws} draws of {changes} changes": ("crossroad", "sb3-dqn"),
     "Angry Birds, DQN, {changes} changes, levels passed": ("angrybirds", "dqn"),
 }
-"""The rows of the table of the README."""
+"""The rows of the table that opens the README and the results."""
 IN_WORDS = {1: "one", 7: "seven", 9: "nine"}
 
 
-def test_the_readme_shows_what_the_published_rows_say(published: list[Run]) -> None:
+@pytest.mark.parametrize("page", ["README.md", "docs/results.md"])
+def test_the_overview_shows_what_the_published_rows_say(published: list[Run], page: str) -> None:
     """But for the oracle of Angry Birds, which is not published."""
     runs = Evidence.collect(published).view(OURS)
-    lines = (DOCS.parent / "README.md").read_text("utf-8").splitlines()
+    lines = (DOCS.parent / page).read_text("utf-8").splitlines()
     for label, (domain, agent) in OVERVIEW.items():
         frozen = runs.run(domain, agent, "frozen")
         expected = label.format(draws=frozen.spec["trials"], changes=IN_WORDS[len(frozen.novelties)])

@@ -54,12 +54,15 @@ def plot_crossroad(runs: Sequence[Run]) -> "Canvas":
     return FIGURES["overall"].plot(named(runs, "crossroad", ("sb3-dqn", "sb3-ppo"), COLUMNS), "mean")
 
 
-def networks(runs: Sequence[Run]) -> list[Run]:
-    return named(runs, "angrybirds", ("dqn", "dqn-rel", "dqn-raster"), ("frozen", "napping", "auto"))
+def of_all_birds(figure: str) -> Callable[[Sequence[Run]], "Canvas"]:
+    """A figure of every agent of Angry Birds: networks with each method, and scripted ones."""
 
+    def plot(runs: Sequence[Run]) -> "Canvas":
+        shown = named(runs, "angrybirds", ("dqn", "dqn-rel", "dqn-raster"), ("frozen", "napping", "auto"))
+        shown += named(runs, "angrybirds", ("hydra", "replanner", "naive", "naive-adaptation", "datalab"), ("frozen",))
+        return FIGURES[figure].plot(label_runs(shown))
 
-def scripted(runs: Sequence[Run]) -> list[Run]:
-    return named(runs, "angrybirds", ("hydra", "replanner", "naive", "naive-adaptation", "datalab"), ("frozen",))
+    return plot
 
 
 def plot_birds_by_novelty(runs: Sequence[Run]) -> "Canvas":
@@ -91,11 +94,9 @@ PICTURES = {
     "paper-crossroad": plot_crossroad,
     "paper-crossroad-by-agent": of_napping("by-agent", "crossroad", ("sb3-dqn", "sb3-ppo"), "mean"),
     "paper-crossroad-by-novelty": plot_road_novelties,
-    "paper-angrybirds": lambda runs: FIGURES["angrybirds-agents"].plot(label_runs([*networks(runs), *scripted(runs)])),
+    "paper-angrybirds": of_all_birds("angrybirds-agents"),
     "paper-angrybirds-by-novelty": plot_birds_by_novelty,
-    "paper-angrybirds-asymptotic": lambda runs: FIGURES["angrybirds-asymptotic"].plot(
-        label_runs([*networks(runs), *scripted(runs)])
-    ),
+    "paper-angrybirds-asymptotic": of_all_birds("angrybirds-asymptotic"),
 }
 """For each picture what draws it from all published runs."""
 

@@ -28,7 +28,7 @@ NOT_RUN = {
     r"make .*": "sets up an environment and runs for minutes; CI does",
     r"napping paper .*": "runs for minutes to hours; tests/reproduction/test_evaluation.py runs it small",
     r"napping convert .*": "reads a zip that is not here; tests/cli/test_convert.py converts one",
-    r"napping (claims|report) docs/paper.*": "reads all published rows; tests/reproduction/test_published.py does, too",
+    r"napping (claims|report) docs/paper.*": "reads all published rows; reproduction/test_published_docs.py does, too",
     r"napping claims paper": "reads the folder of `napping paper`; tests/reproduction/test_evaluation.py runs it",
     r"napping figure .* paper/runs/.*": "reads the folder of `napping paper`; tests/report/figures draws it",
     r"napping bench.*": "measures for minutes; tests/benchmark runs it small",

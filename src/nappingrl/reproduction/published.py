@@ -1,7 +1,7 @@
 """An evaluation as it is published: one parquet file per domain with the return of every episode, and what was run.
 
 The file tells of each of its runs the manifest and how long it took, so that claims can be judged from it alone. A
-checksum of each run reveals damage by accident; whoever forges rows can forge it too.
+checksum of each run reveals damage by accident, not forgery.
 """
 
 import hashlib
@@ -221,7 +221,7 @@ def _read_records(content: bytes) -> dict[str, tuple[_Record, Manifest]]:
 
 
 def _read_table(content: bytes, most: int) -> pl.DataFrame:
-    """The columns that are known, of at most so many rows, checked before they are unpacked."""
+    """The known columns, of at most `most` rows, checked before they are unpacked."""
     n_rows = pl.scan_parquet(io.BytesIO(content)).select(pl.len()).collect().item()
     if n_rows > most:
         raise BadRunError(f"it has {n_rows:,} rows; its runs have {most:,} episodes")
